@@ -1,0 +1,35 @@
+"""decode json: JSON objects into the columns of a declared schema, strictly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from penstock.formats.raw import DecodeOptions
+from penstock.options import Field
+from penstock.registry import formats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.formats.contract import Decoder
+
+
+@formats.register("json")
+class Json(DecodeOptions):
+    """JSON objects, typed by a declared schema. What does not fit it exactly is rejected with its reason."""
+
+    schema_: str = Field(
+        alias="schema",
+        description="Fields and types as Spark DDL; `NOT NULL`: must be present and not null. Names match exactly.",
+    )
+    unknown_fields: Literal["ignore", "keep", "reject"] = Field(
+        "ignore",
+        description="Fields that the schema does not name: counted and left out, kept as JSON text in the column "
+        "`_unknown`, or the record is rejected.",
+    )
+
+    def columns(self) -> pa.Schema:
+        raise NotImplementedError
+
+    def decoder(self) -> Decoder:
+        raise NotImplementedError

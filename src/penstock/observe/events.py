@@ -1,0 +1,106 @@
+"""What happened, as frozen values. Log lines, JSON lines, metrics and the live view are all made from these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened to a pipeline."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStarted(Event):
+    generation: int
+    brokers: str
+    state: str
+    resumes_at: int | None
+    """The batch that comes next, or None on the first run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchStarted(Event):
+    batch_id: int
+    offsets: int
+    """Offsets in the batch's ranges: rows, where the topic is neither compacted nor transactional."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchCommitted(Event):
+    batch_id: int
+    read: int
+    written: int
+    rejected: dict[str, int]
+    dropped: dict[str, int]
+    seconds: float
+    phases: dict[str, float]
+    sinks: dict[str, dict[str, Any]]
+    replayed: bool
+    """Published from an earlier try's manifest; nothing was read again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progressed(Event):
+    """Spark's own figures after a batch, or while idle."""
+
+    batch_id: int
+    rows: int
+    rows_per_second: float
+    lag_rows: int | None
+    lag: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownFields(Event):
+    """Fields that the schema does not name were seen for the first time."""
+
+    batch_id: int
+    fields: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordsLost(Event):
+    """Records were deleted before they were read, and the pipeline was told to go on."""
+
+    batch_id: int
+    gaps: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(Event):
+    """Something outside is away or busy; the run goes on when it is back."""
+
+    cause: str
+    pause_seconds: float
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered(Event):
+    after_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableEvolved(Event):
+    sink: str
+    columns: tuple[str, ...]
+    version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnded(Event):
+    reason: str
+    batches: int
+    seconds: float
+
+
+Emit = Callable[[Event], None]
+
+
+def nowhere(_event: Event) -> None:
+    """For callers that do not listen."""

@@ -1,0 +1,111 @@
+"""The row contract: what every record carries from the source to the write.
+
+Inside the Python worker records travel in Arrow batches. `Rows` is one batch with its story: where each record
+came from (`source`), what it says (`data`, one row per record, null where the record is out), and why a record
+cannot go on (`verdicts`, only for those that are out). Stages add to it; rows part ways once, at the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+TIME = pa.timestamp("us", "UTC")
+HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+
+SOURCE = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", TIME),
+        pa.field("timestamp_type", pa.int32()),
+        pa.field("headers", HEADERS),
+    ]
+)
+"""What a source hands over. `headers` is an empty list where the record has none."""
+
+LINEAGE = pa.schema(
+    [
+        pa.field("_topic", pa.string()),
+        pa.field("_partition", pa.int32()),
+        pa.field("_offset", pa.int64()),
+        pa.field("_timestamp", TIME),
+    ]
+)
+"""What every written row keeps of its origin: the audit rests on it."""
+
+DEAD_LETTER = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", TIME),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", HEADERS),
+        pa.field("stage", pa.string()),
+        pa.field("code", pa.string()),
+        pa.field("field", pa.string()),
+        pa.field("detail", pa.string()),
+        pa.field("schema_id", pa.int32()),
+        pa.field("pipeline", pa.string()),
+        pa.field("generation", pa.int32()),
+        pa.field("batch_id", pa.int64()),
+        pa.field("rejected_at", TIME),
+        pa.field("version", pa.string()),
+    ]
+)
+"""A rejected record: the bytes as they came, where they came from, and why they went no further."""
+
+
+class Verdict(NamedTuple):
+    """Why one record of a batch goes no further."""
+
+    row: int
+    """Index of the record in its batch."""
+    code: str
+    """A reject code (`wrong_type`) or, for a drop, its name."""
+    field: str | None = None
+    """JSON pointer of the field at fault (`/items/0/qty`)."""
+    detail: str | None = None
+    """One sentence for a person; never the whole value."""
+    stage: str = "decode"
+    drop: bool = False
+    """Dropped by name, on the pipeline's wish, instead of rejected."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One Arrow batch of records with their story."""
+
+    source: pa.RecordBatch
+    data: pa.RecordBatch | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    unknown: dict[str, int] = field(default_factory=dict)
+    """Fields that the schema does not name, and in how many records each was seen."""
+
+    def __len__(self) -> int:
+        return int(self.source.num_rows)
+
+    def with_verdicts(self, more: Sequence[Verdict]) -> Rows:
+        return replace(self, verdicts=(*self.verdicts, *more))
+
+    def good(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Mask of the records that are still on their way."""
+        mask = np.ones(len(self), dtype=np.bool_)
+        mask[[verdict.row for verdict in self.verdicts]] = False
+        return mask
+
+
+def lineage_of(source: pa.RecordBatch) -> pa.RecordBatch:
+    """The lineage columns of these source records."""
+    return pa.RecordBatch.from_arrays(
+        [source["topic"], source["partition"], source["offset"], source["timestamp"]], schema=LINEAGE
+    )

@@ -1,0 +1,132 @@
+"""What a sink must give: a writer in the task, a committer in the driver, and the values between them.
+
+The writer turns the rows of its route into files nobody can see yet. What it wrote is frozen into the batch's
+manifest, and the committer makes exactly that visible, once, under a key that it recognises when it comes again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class WriteKey:
+    """Which write this is. The same key never becomes visible twice."""
+
+    pipeline: str
+    generation: int
+    sink: str
+    batch_id: int
+    digest: str
+    """Of the source ranges: the same batch id with another digest is another batch, and halts."""
+
+    @property
+    def app(self) -> str:
+        """The idempotence key of this sink: the application id in the table's log."""
+        return f"{self.pipeline}.g{self.generation}.{self.sink}"
+
+
+@dataclass(frozen=True)
+class FrozenFile:
+    """One file a task wrote, as the commit needs it."""
+
+    path: str
+    """Relative to the table."""
+    size: int
+    rows: int
+    stats: str
+    """Delta's statistics, as JSON."""
+    partition_values: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A sink's share of the manifest: its files, and the target as it was when they were written."""
+
+    target: dict[str, Any]
+    files: tuple[FrozenFile, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Frozen:
+        return cls(target=body["target"], files=tuple(FrozenFile(**file) for file in body["files"]))
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a commit came to."""
+
+    sink: str
+    how: str
+    """`committed`, or `recognised` when an earlier try had done it."""
+    version: int
+    """The target's version that holds the write."""
+    rows: int
+
+
+class Misfit(NamedTuple):
+    """A row that the target cannot take; the writer left it out."""
+
+    row: int
+    field: str
+    detail: str
+
+
+class Writer(Protocol):
+    """In the task. Made per task and attempt; files of a failed attempt are orphans, never rows."""
+
+    def write(self, rows: pa.RecordBatch) -> list[Misfit]:
+        """Take these rows (data columns and lineage), but for those that do not fit."""
+        ...
+
+    def close(self) -> list[FrozenFile]:
+        """Finish: every file complete and on disk."""
+        ...
+
+
+class Target(Protocol):
+    """A sink's target as it is now: small, picklable; goes to the tasks and into the manifest."""
+
+    def writer(self, tag: str) -> Writer:
+        """A writer for one task. `tag` names batch, task and attempt; it goes into file names."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class Committer(Protocol):
+    """In the driver, one per table; kept for the whole run."""
+
+    name: str
+
+    def prepare(self, columns: pa.Schema) -> Target:
+        """Create the target or check that it can take these columns; say how to write to it.
+
+        `columns` are the data columns; the sink adds lineage. Raises SinkRefused where writing would be wrong.
+        """
+        ...
+
+    def watermark(self, app: str) -> int | None:
+        """The last batch committed under this application id, or None. Never creates anything."""
+        ...
+
+    def verify(self, frozen: Frozen, key: WriteKey) -> None:
+        """Is the target still what the batch was frozen for, and is every file there? Raises TableChanged.
+
+        Says nothing if the batch is committed already.
+        """
+        ...
+
+    def commit(self, frozen: Frozen, key: WriteKey, story: dict[str, Any]) -> Receipt:
+        """Make the frozen files visible, once. `story` is kept in the commit for people and for the audit."""
+        ...

@@ -1,0 +1,33 @@
+"""sink delta: rows into a Delta table. Tasks write the table's own Parquet files, the driver commits them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from penstock.options import Field, Options, Text
+from penstock.registry import sinks
+
+if TYPE_CHECKING:
+    from penstock.sinks.contract import Committer
+
+
+@sinks.register("delta")
+class Delta(Options):
+    """A Delta table, written exactly once: every batch is one commit that recognises itself."""
+
+    table: str = Field(description="A path (with a `/`) or a catalog name. Created if absent, else checked.")
+    partition_by: tuple[str, ...] = Field((), strict=False, description="Partition columns, at creation only.")
+    schema_: Literal["evolve", "fixed"] = Field(
+        "evolve", alias="schema", description="`evolve`: the table may gain nullable columns. `fixed`: it may not."
+    )
+    lineage: Literal["columns", "struct"] = Field(
+        "columns", description="`_topic, _partition, _offset, _timestamp`, or one struct `_source` of these."
+    )
+    writer: Literal["auto", "spark"] = Field(
+        "auto", description="`auto`: files by the worker, commit by delta-rs, where the table allows it."
+    )
+    properties: dict[str, Text] = Field(default_factory=dict, description="Table properties, at creation only.")
+
+    def committer(self, name: str) -> Committer:
+        """The committer of the sink `name`. `table` is an absolute path by now."""
+        raise NotImplementedError
