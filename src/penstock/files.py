@@ -1,0 +1,96 @@
+"""The one door to <state>: files that are created once, durably, and never half there.
+
+Local disks for now; other file systems will come in through the same functions. `create_once` links a finished,
+fsynced file into place: the link fails if the name is taken, so of any number of racing writers one wins, and a
+crash leaves either the whole file or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+
+def create_once(path: Path, body: bytes) -> bytes:
+    """Create `path` unless it is there; give back what stands there now, ours or the winner's.
+
+    When this returns, the file and its name have reached the disk.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = _draft(path, body)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return path.read_bytes()
+    finally:
+        draft.unlink()
+        _sync_folder(path.parent)
+    return body
+
+
+def replace(path: Path, body: bytes) -> None:
+    """Write `path` anew: a reader sees the old body or the new one. For progress, never for the ledger."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    draft.write_bytes(body)
+    draft.replace(path)
+
+
+def read(path: Path) -> bytes | None:
+    """The file's bytes, or None if there is no such file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    body = read(path)
+    return None if body is None else dict(json.loads(body))
+
+
+def to_json(value: dict[str, Any]) -> bytes:
+    """Bytes that a person can read and that are equal for equal values."""
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
+
+
+def numbered(folder: Path, suffix: str = "") -> list[int]:
+    """The numbers N of the files `N<suffix>` in `folder`, ascending."""
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove `folder` and all in it; nothing there is fine."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _draft(path: Path, body: bytes) -> Path:
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        draft.unlink()
+        raise
+    return draft
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""What a batch meant to do and did: identity, intents, manifests, outcomes, and the preflight that compares them."""

@@ -1,0 +1,76 @@
+"""The lease: one process runs a pipeline at a time, and a second one is told who.
+
+A courtesy: it spares people two runs that would fence each other. Safety never rests on it, because every commit
+recognises itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import StateHeld
+
+
+@contextmanager
+def lease(path: Path, pipeline: str, run: str) -> Iterator[None]:
+    """Hold the lease while the block runs. Raises StateHeld, before any side effect, if somebody has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _held(path, pipeline) from error
+        file.seek(0)
+        file.truncate()
+        json.dump(_holder(run), file)
+        file.flush()
+        yield
+
+
+def holder(path: Path) -> dict[str, Any] | None:
+    """Who runs the pipeline now, or None. Takes nothing away from the holder."""
+    try:
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _read(path)
+    except FileNotFoundError:
+        return None
+    return None
+
+
+def _holder(run: str) -> dict[str, Any]:
+    return {
+        "run": run,
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "user": getpass.getuser(),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _held(path: Path, pipeline: str) -> StateHeld:
+    who = _read(path)
+    return StateHeld(
+        f"{pipeline}: this pipeline is running already: process {who.get('pid', '?')} of {who.get('user', '?')} "
+        f"on {who.get('host', '?')}, since {who.get('since', '?')}.",
+        data="This run did nothing.",
+        remedy=f"Stop that one first:  kill {who.get('pid', 'PID')}",
+    )
