@@ -1,0 +1,1 @@
+"""The only code that starts Spark: Java, jars, the session, the query and its run."""
