@@ -74,8 +74,12 @@ def lock(name: str) -> tuple[Jar, ...]:
     if name not in LOCKS:
         raise ValueError(f"no set of jars is called {name!r}; there are {', '.join(LOCKS)}")
     text = (Path(__file__).parent / "locks" / f"{LOCKS[name]}.jars").read_text(encoding="utf-8")
-    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return tuple(Jar(*coordinates.split(":"), sha256=sha256) for coordinates, sha256 in lines)
+    return tuple(_jar(*line.split()) for line in text.splitlines() if line.strip() and not line.startswith("#"))
+
+
+def _jar(coordinates: str, sha256: str) -> Jar:
+    group, artifact, version = coordinates.split(":")
+    return Jar(group, artifact, version, sha256)
 
 
 def folder(name: str) -> Path:

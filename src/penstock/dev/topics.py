@@ -1,0 +1,41 @@
+"""Topics of a broker, for `brokers: dev` and for tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from penstock.errors import Unavailable
+
+
+def admin(bootstrap: str) -> AdminClient:
+    """A client that keeps librdkafka's own log off the terminal: what went wrong comes as an error."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+
+
+def partitions_of(client: AdminClient, topic: str) -> int:
+    """How many partitions a topic has, counting those with a leader; 0 when there is no such topic."""
+    found = client.list_topics(timeout=10).topics.get(topic)
+    return 0 if found is None or found.error else sum(1 for part in found.partitions.values() if part.leader >= 0)
+
+
+def ensure_topic(bootstrap: str, topic: str, partitions: int = 4, config: Mapping[str, str] | None = None) -> bool:
+    """Create a topic unless it is there, and wait until all of it can be written. True when it was created."""
+    client = admin(bootstrap)
+    if partitions_of(client, topic):
+        return False
+    try:
+        client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])[topic].result(30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+    deadline = time.monotonic() + 30
+    while not partitions_of(client, topic):
+        if time.monotonic() > deadline:
+            raise Unavailable(f"topic {topic} was created at {bootstrap}, but has no leader after 30 seconds.")
+        time.sleep(0.02)
+    return True
