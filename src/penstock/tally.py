@@ -15,6 +15,9 @@ class Fates:
     """What became of the records of one topic partition. The unit is the source record."""
 
     seen: int = 0
+    first: int | None = None
+    """Lowest offset that was seen."""
+    last: int | None = None
     rejected: Counter[str] = field(default_factory=Counter)
     """By code, before any sink."""
     dropped: Counter[str] = field(default_factory=Counter)
@@ -26,20 +29,33 @@ class Fates:
 
     def add(self, other: Fates) -> None:
         self.seen += other.seen
+        self.cover(other.first, other.last)
         self.rejected += other.rejected
         self.dropped += other.dropped
         self.written += other.written
         for sink, codes in other.refused.items():
             self.refused.setdefault(sink, Counter()).update(codes)
 
+    def cover(self, first: int | None, last: int | None) -> None:
+        """Widen the span of offsets that were seen."""
+        if first is not None and last is not None:
+            self.first = first if self.first is None else min(self.first, first)
+            self.last = last if self.last is None else max(self.last, last)
+
     def accounted(self, sink: str) -> int:
         """Records with a known fate, as far as this sink is concerned."""
         refused = sum(self.refused.get(sink, Counter()).values())
         return sum(self.rejected.values()) + sum(self.dropped.values()) + self.written[sink] + refused
 
+    def by_code(self) -> dict[str, int]:
+        """Dead letters by code, those of single sinks included."""
+        return dict(sum(self.refused.values(), self.rejected.copy()))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "seen": self.seen,
+            "first": self.first,
+            "last": self.last,
             "rejected": dict(self.rejected),
             "dropped": dict(self.dropped),
             "written": dict(self.written),
@@ -50,6 +66,8 @@ class Fates:
     def from_json(cls, body: dict[str, Any]) -> Fates:
         return cls(
             seen=body["seen"],
+            first=body["first"],
+            last=body["last"],
             rejected=Counter(body["rejected"]),
             dropped=Counter(body["dropped"]),
             written=Counter(body["written"]),

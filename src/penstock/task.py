@@ -73,6 +73,7 @@ class Desk:
         rows = Rows(source, decoded.data, tuple(decoded.verdicts), decoded.unknown)
         fates = self.tally.of(source["topic"][0].as_py(), source["partition"][0].as_py())
         fates.seen += len(rows)
+        fates.cover(*pc.min_max(source["offset"]).as_py().values())
         self.tally.note_unknown(rows.unknown)
         for verdict in rows.verdicts:
             (fates.dropped if verdict.drop else fates.rejected)[verdict.code] += 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock import files
 from penstock.errors import Refused
-from penstock.ledger.ranges import Positions, positions_from_spark
+from penstock.ranges import Positions, positions_from_spark
 
 
 class Checkpoint:

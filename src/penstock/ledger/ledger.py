@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock import files
 from penstock.errors import Refused
-from penstock.ledger.ranges import Range, digest_of
+from penstock.ranges import Range, digest_of
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.version import __version__
 
@@ -37,7 +37,7 @@ class Ledger:
     @classmethod
     def find(cls, state: Path, pipeline: str, run: str = "") -> Ledger | None:
         """The newest generation in this state folder, or None if there is none yet."""
-        names = (path.name.removeprefix("g") for path in (state / "ledger").glob("g*/generation.json") for path in [path.parent])
+        names = (path.parent.name.removeprefix("g") for path in (state / "ledger").glob("g*/generation.json"))
         generations = [int(name) for name in names if name.isdecimal()]
         return cls(state, pipeline, max(generations), run) if generations else None
 
@@ -60,10 +60,10 @@ class Ledger:
         return dict(stands)
 
     # 1 intent
-    def intend(self, batch_id: int, ranges: tuple[Range, ...], fingerprint: str, gaps: tuple[Range, ...] = ()) -> Intent:
+    def intend(self, batch_id: int, ranges: tuple[Range, ...], fingerprint: str) -> Intent:
         """What batch `batch_id` reads, as it was first written down. Halts if it would now read other ranges."""
         digest = digest_of(self.pipeline, self.generation, batch_id, ranges)
-        mine = Intent(self.pipeline, self.generation, batch_id, ranges, digest, fingerprint, self.run, now(), gaps)
+        mine = Intent(self.pipeline, self.generation, batch_id, ranges, digest, fingerprint, self.run, now())
         path = self.folder / "intents" / f"{batch_id}.json"
         stands = Intent.from_json(json.loads(files.create_once(path, files.to_json(mine.to_json()))))
         if stands.digest != digest:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from penstock.ledger.ranges import Range
+from penstock.ranges import Range
 from penstock.sinks.contract import Frozen, Receipt, WriteKey
-from penstock.tally import Tally
+from penstock.tally import Fates, Tally
 
 
 @dataclass(frozen=True)
@@ -23,23 +23,16 @@ class Intent:
     """Of the pipeline and of penstock's version: tells whether a replay runs other code."""
     run: str
     created_at: str
-    gaps: tuple[Range, ...] = ()
-    """Ranges that were gone from the source before they were read, and that the user said to skip."""
 
     def key(self, sink: str) -> WriteKey:
         return WriteKey(self.pipeline, self.generation, sink, self.batch_id, self.digest)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **self.__dict__,
-            "ranges": [part.to_json() for part in self.ranges],
-            "gaps": [part.to_json() for part in self.gaps],
-        }
+        return {**self.__dict__, "ranges": [part.to_json() for part in self.ranges]}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Intent:
-        ranges = tuple(Range(**part) for part in body["ranges"])
-        return cls(**{**body, "ranges": ranges, "gaps": tuple(Range(**part) for part in body["gaps"])})
+        return cls(**{**body, "ranges": tuple(Range(**part) for part in body["ranges"])})
 
 
 @dataclass(frozen=True)
@@ -50,16 +43,28 @@ class Manifest:
     created_at: float
     read: int
     tally: Tally
-    sinks: dict[str, Frozen] = field(default_factory=dict)
+    sinks: dict[str, Frozen]
+    gaps: tuple[Range, ...] = ()
+    """Ranges that were gone from the source before they were read, and that the user said to skip."""
 
     def to_json(self) -> dict[str, Any]:
-        sinks = {name: frozen.to_json() for name, frozen in self.sinks.items()}
-        return {**self.__dict__, "tally": self.tally.to_json(), "sinks": sinks}
+        return {
+            **self.__dict__,
+            "tally": self.tally.to_json(),
+            "sinks": {name: frozen.to_json() for name, frozen in self.sinks.items()},
+            "gaps": [part.to_json() for part in self.gaps],
+        }
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Manifest:
-        sinks = {name: Frozen.from_json(frozen) for name, frozen in body["sinks"].items()}
-        return cls(**{**body, "tally": Tally.from_json(body["tally"]), "sinks": sinks})
+        return cls(
+            **{
+                **body,
+                "tally": Tally.from_json(body["tally"]),
+                "sinks": {name: Frozen.from_json(frozen) for name, frozen in body["sinks"].items()},
+                "gaps": tuple(Range(**part) for part in body["gaps"]),
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ class Outcome:
     receipts: dict[str, Receipt]
     last_written: dict[str, int]
     """Sink -> the newest batch that left anything in it: what the sink's watermark must not be below."""
+    totals: Fates
+    """Of all batches of this generation up to this one."""
     committed_at: str
     seconds: float
     phases: dict[str, float]
@@ -87,6 +94,7 @@ class Outcome:
             "ranges": [part.to_json() for part in self.ranges],
             "gaps": [part.to_json() for part in self.gaps],
             "tally": self.tally.to_json(),
+            "totals": self.totals.to_json(),
             "receipts": {name: receipt.__dict__ for name, receipt in self.receipts.items()},
         }
 
@@ -98,6 +106,7 @@ class Outcome:
                 "ranges": tuple(Range(**part) for part in body["ranges"]),
                 "gaps": tuple(Range(**part) for part in body["gaps"]),
                 "tally": Tally.from_json(body["tally"]),
+                "totals": Fates.from_json(body["totals"]),
                 "receipts": {name: Receipt(**receipt) for name, receipt in body["receipts"].items()},
             }
         )

@@ -1,0 +1,82 @@
+"""Conservation: what the source gave is what was written, rejected and dropped, for every sink and partition.
+
+`read` is counted by Spark where the records leave the source (`observe`), never by the code that writes them, so
+that a lost Arrow batch, a worker that returned early or a task that ran twice shows before anything is visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from penstock.errors import NotConserved
+from penstock.ranges import Range
+from penstock.tally import Fates, Tally
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+MOST_GROUPS = 64
+"""Counting costs a comparison per row and group: beyond so many partitions several share a group."""
+
+
+class Reading:
+    """Counts the rows of a batch as they leave the source, by group of partitions."""
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        partitions = sorted((part.topic, part.partition) for part in ranges)
+        self.groups: list[list[tuple[str, int]]] = [partitions[i::MOST_GROUPS] for i in range(MOST_GROUPS)]
+        self.groups = [group for group in self.groups if group]
+        self._observation: Observation | None = None
+
+    def over(self, rows: DataFrame) -> DataFrame:
+        """The same rows, counted when an action runs over them."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        self._observation = Observation()
+        counts = [F.count_if(F.expr(_is_one_of(group))).alias(f"g{i}") for i, group in enumerate(self.groups)]
+        return rows.observe(self._observation, F.count(F.lit(1)).alias("all"), *counts)
+
+    def counts(self) -> tuple[int, list[int]]:
+        """Rows read, in all and by group."""
+        assert self._observation is not None, "over() comes first"
+        seen = self._observation.get
+        return seen["all"], [seen[f"g{i}"] for i in range(len(self.groups))]
+
+    def close(self, tally: Tally, sinks: Iterable[str]) -> int:
+        """Rows read, if every one of them has a fate for every sink; else NotConserved."""
+        read, by_group = self.counts()
+        problems = [] if read == sum(by_group) else [f"{read - sum(by_group)} rows of partitions outside the batch"]
+        for group, count in zip(self.groups, by_group, strict=True):
+            problems += _open_ends(group, count, tally, sinks)
+        if problems:
+            raise NotConserved(
+                "The batch does not close: " + "; ".join(problems) + ".",
+                data="Nothing of it is visible. The files it wrote are orphans.",
+                remedy="Run again; if it stays so, report it with the state folder's ledger.",
+            )
+        return read
+
+
+def _open_ends(group: list[tuple[str, int]], count: int, tally: Tally, sinks: Iterable[str]) -> list[str]:
+    fates = Fates()
+    for partition in group:
+        fates.add(tally.partitions.get(partition, Fates()))
+    where = ", ".join(f"{topic}-{partition}" for topic, partition in group)
+    problems = [] if fates.seen == count else [f"{where}: {count} rows read, {fates.seen} seen by the tasks"]
+    for sink in sinks:
+        if fates.accounted(sink) != count:
+            problems.append(f"{where}, sink {sink}: {count} rows read, {fates.accounted(sink)} accounted for")
+    return problems
+
+
+def _is_one_of(group: list[tuple[str, int]]) -> str:
+    """SQL that is true for rows of these partitions. Topic names hold no quote: Kafka allows none."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in group:
+        topics.setdefault(topic, []).append(partition)
+    return " OR ".join(
+        f"(topic = '{topic}' AND partition IN ({', '.join(map(str, partitions))}))"
+        for topic, partitions in topics.items()
+    )

@@ -1,0 +1,65 @@
+"""Pipeline -> Spark query: the streaming plan, and the function that Spark calls with each batch."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from penstock.batch import Plan, write_batch
+from penstock.ledger.checkpoint import Checkpoint
+from penstock.pipeline import Every, Pipeline
+from penstock.ranges import Range, ranges_between
+from penstock.sources.kafka import Cluster, stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class StopAsked(Exception):
+    """The run is to end: this batch is not begun. It comes again with the next run."""
+
+
+class Batches:
+    """Spark's foreachBatch function. Keeps the error that ended a batch, which Spark would turn into text."""
+
+    def __init__(self, plan: Plan, checkpoint: Checkpoint, cluster: Cluster, stopping: threading.Event) -> None:
+        self.plan, self.checkpoint, self.cluster, self.stopping = plan, checkpoint, cluster, stopping
+        self.failure: BaseException | None = None
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        try:
+            if self.stopping.is_set():
+                raise StopAsked
+            write_batch(self.plan, rows, batch_id, self._ranges(batch_id))
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _ranges(self, batch_id: int) -> tuple[Range, ...]:
+        """What Spark reads in this batch. A partition that joins with it starts at its first offset."""
+        start, end = self.checkpoint.start_of(batch_id), self.checkpoint.end_of(batch_id)
+        return ranges_between(start, end, self.cluster.earliest(part for part in end if part not in start))
+
+
+def start_query(spark: SparkSession, batches: Batches, *, once: bool, skip_losses: bool) -> StreamingQuery:
+    """The running query of a pipeline."""
+    pipeline = batches.plan.pipeline
+    rows = stream(
+        spark,
+        pipeline.source,
+        batches.cluster.bootstrap,
+        pipeline=pipeline.name,
+        max_rows=pipeline.pace.max_rows,
+        skip_losses=skip_losses,
+    )
+    writer = rows.writeStream.queryName(pipeline.name).option("checkpointLocation", str(batches.checkpoint.folder))
+    return writer.trigger(**trigger(pipeline, once=once)).foreachBatch(batches).start()
+
+
+def trigger(pipeline: Pipeline, *, once: bool) -> dict[str, str | bool]:
+    """The pipeline's trigger in Spark's words."""
+    if once or pipeline.trigger == "available_now":
+        return {"availableNow": True}
+    seconds = pipeline.trigger.every.seconds if isinstance(pipeline.trigger, Every) else 0
+    return {"processingTime": f"{round(seconds * 1000)} milliseconds"}

@@ -1,0 +1,172 @@
+"""Run: hold the lease, check, start the query, watch it, wait out what time can cure, stop at a batch's end."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from penstock.batch import Plan
+from penstock.engine.faults import explain
+from penstock.engine.patience import Patience
+from penstock.engine.query import Batches, StopAsked, start_query
+from penstock.engine.session import session
+from penstock.engine.watch import watch
+from penstock.errors import PenstockError, TableChanged, Unavailable
+from penstock.ledger.lease import lease
+from penstock.ledger.preflight import Preflight
+from penstock.observe.events import BatchCommitted, Emit, Event, RunEnded, RunStarted
+from penstock.pipeline import Pipeline
+from penstock.sinks.contract import Committer
+from penstock.sources.kafka import Cluster
+from penstock.sources.losses import Losses
+from penstock.sources.position import check_position
+from penstock.task import DEAD_LETTERS
+from penstock.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ONCE_PATIENCE_SECONDS = 600.0
+"""How long `--once` waits for what is away; a run without an end waits for ever."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How this run is to be, as far as it is not the pipeline's matter."""
+
+    once: bool = False
+    accept_loss: bool = False
+    file: str = "FILE"
+    """What the user typed: errors print commands with it."""
+
+
+def run(
+    pipeline: Pipeline,
+    options: RunOptions,
+    emit: Emit,
+    stopping: threading.Event | None = None,
+    spark: SparkSession | None = None,
+) -> None:
+    """Run the pipeline until it is done, told to stop, or cannot go on (then the error says why)."""
+    Run(pipeline, options, emit, stopping or threading.Event(), spark).to_the_end()
+
+
+class Run:
+    """One run of one pipeline; it may take several tries of the query."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        options: RunOptions,
+        emit: Emit,
+        stopping: threading.Event,
+        spark: SparkSession | None,
+    ) -> None:
+        self.pipeline, self.options, self.stopping, self.spark = pipeline, options, stopping, spark
+        self.id = uuid.uuid4().hex[:12]
+        self.state = Path(pipeline.state)
+        self.log = self.state / "logs" / "spark.log"
+        self.batches = 0
+        self._emit = emit
+        once = options.once or pipeline.trigger == "available_now"
+        self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
+        self.sinks: dict[str, Committer] = {name: sink.to.committer(name) for name, sink in pipeline.sinks.items()}
+        self.dead_letters: Committer = pipeline.dead_letters.committer(DEAD_LETTERS)
+
+    def to_the_end(self) -> None:
+        began = time.monotonic()
+        with lease(self.state / "lease", self.pipeline.name, self.id), self._bootstrap() as bootstrap:
+            reason = self._tries(bootstrap)
+        seconds = round(time.monotonic() - began, 1)
+        self.emit(RunEnded(pipeline=self.pipeline.name, reason=reason, batches=self.batches, seconds=seconds))
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, BatchCommitted):
+            self.batches += 1
+            self.patience.ease()
+        self._emit(event)
+
+    def _tries(self, bootstrap: str) -> str:
+        while not self.stopping.is_set():
+            try:
+                return self._try(bootstrap)
+            except (Unavailable, TableChanged) as error:
+                self.patience.wait(error)
+        return "stopped"
+
+    def _try(self, bootstrap: str) -> str:
+        """Check everything, run the query until it ends; say why it ended."""
+        cluster = Cluster(bootstrap, self.pipeline.source.isolation)
+        plan, preflight = self._plan(cluster)
+        self.spark = self.spark or session(self.pipeline.name, self.pipeline.spark, self.log)
+        batches = Batches(plan, preflight.checkpoint, cluster, self.stopping)
+        skip = plan.losses.policy != "stop"
+        query = start_query(self.spark, batches, once=self.options.once, skip_losses=skip)
+        try:
+            watch(query, self.pipeline.name, self.emit, self.stopping, cluster)
+        except Exception as error:
+            if isinstance(batches.failure, StopAsked):
+                return "stopped"
+            if isinstance(batches.failure, PenstockError):
+                raise batches.failure from error
+            check_position(plan.losses, cluster, self.pipeline, preflight.checkpoint)
+            raise explain(error, self.pipeline.name, self.log) from error
+        return "stopped" if self.stopping.is_set() else "done"
+
+    def _plan(self, cluster: Cluster) -> tuple[Plan, Preflight]:
+        tables = {DEAD_LETTERS: self.dead_letters, **self.sinks}
+        preflight = Preflight(self.pipeline.name, self.state, tables, self.options.file)
+        ledger = preflight.check(self.id)
+        losses = Losses(
+            self.pipeline.name, self._policy(), cluster.earliest, f"penstock run {self.options.file}"
+        )
+        check_position(losses, cluster, self.pipeline, preflight.checkpoint)
+        ledger.open()
+        planned = preflight.checkpoint.planned
+        self.emit(
+            RunStarted(
+                pipeline=self.pipeline.name,
+                generation=ledger.generation,
+                brokers=cluster.bootstrap,
+                state=str(self.state),
+                resumes_at=None if planned is None else planned + (planned == preflight.checkpoint.committed),
+            )
+        )
+        print_ = fingerprint(self.pipeline)
+        return Plan(self.pipeline, ledger, losses, self.sinks, self.dead_letters, print_, self.emit), preflight
+
+    def _policy(self) -> Literal["stop", "skip", "accept"]:
+        if self.options.accept_loss:
+            return "accept"
+        policy: Literal["stop", "skip"] = self.pipeline.source.on_data_loss
+        return policy
+
+    @contextmanager
+    def _bootstrap(self) -> Iterator[str]:
+        """The broker addresses; `brokers: dev` starts the embedded broker unless it runs already."""
+        source = self.pipeline.source
+        if source.brokers != "dev":
+            yield ",".join(source.brokers)
+            return
+        from penstock.dev import kafka
+
+        with ExitStack() as stack:
+            broker = kafka.running(self.pipeline.folder)
+            if broker is None:
+                broker = kafka.up(self.pipeline.folder, child=True)
+                stack.callback(broker.stop)
+            for topic in [*(source.topics or ()), *(source.partitions or ())]:
+                kafka.ensure_topic(broker.bootstrap, topic)
+            yield broker.bootstrap
+
+
+def fingerprint(pipeline: Pipeline) -> str:
+    """Of the pipeline and of penstock's version: tells whether a replay runs other code."""
+    return hashlib.sha256(f"{__version__} {pipeline.model_dump_json()}".encode()).hexdigest()[:16]

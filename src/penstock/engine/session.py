@@ -1,0 +1,114 @@
+"""The Spark session: one place builds it, with defaults that were tested.
+
+A session that is running already, or a cluster master, is used as given.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.engine import jars, java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILE_SYSTEM_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+HIDE = "(?i)secret|password|token|access[.]?key|sasl|jaas|pem|private[ ._]?key|credential"
+LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.filePattern = {log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def defaults(cores: int | None = None) -> dict[str, str]:
+    """The settings every local session starts from; the pipeline's `spark:` section is laid over them."""
+    slots = cores or os.cpu_count() or 2
+    return {
+        "spark.master": f"local[{slots},4]",  # without the 4, local mode never retries a task
+        "spark.driver.memory": "2g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.speculation": "false",
+        "spark.redaction.regex": HIDE,
+        "spark.sql.redaction.options.regex": f"(?i)url|{HIDE.removeprefix('(?i)')}",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.shuffle.partitions": str(2 * slots),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "2",  # the default runs 50 tasks to read a small table
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+        "spark.sql.streaming.checkpointFileManagerClass": FILE_SYSTEM_CHECKPOINTS,
+        "spark.sql.streaming.metricsEnabled": "false",
+    }
+
+
+def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
+    """The Spark session for this pipeline: the running one as it is, or a new one with our defaults."""
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    settings = {**defaults(), **overrides}
+    if settings["spark.master"].startswith("local"):
+        settings = {**_local_jars(), **settings}
+    settings["spark.driver.extraJavaOptions"] = _java_options(settings, log)
+    os.environ["JAVA_HOME"] = str(java.java_home())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(f"penstock {name}")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _output_to(log.with_name("spark.out")):
+        return builder.getOrCreate()
+
+
+def _local_jars() -> dict[str, str]:
+    """On the class path: unlike `spark.jars`, that copies nothing at start-up."""
+    return {"spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars.ensure("spark"))}
+
+
+def _java_options(settings: dict[str, str], log: Path) -> str:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    config = log.with_name("log4j2.properties")
+    config.write_text(LOG4J.format(log=log))
+    return f"-Dlog4j2.configurationFile={config.as_uri()} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+
+
+@contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """Let a child that starts now inherit `path` as its output: the terminal is ours, not the JVM's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = os.dup(1), os.dup(2)
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(target, 1)
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(saved[0], 1)
+        os.dup2(saved[1], 2)
+        for handle in (*saved, target):
+            os.close(handle)

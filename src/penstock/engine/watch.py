@@ -1,0 +1,99 @@
+"""Watch a running query: its progress becomes events, a silent broker is noticed, a stop waits for the batch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from penstock.observe.events import Emit, Progressed, Recovered, Waiting
+from penstock.ranges import positions_from_spark
+from penstock.sources.kafka import Cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+POLL_SECONDS = 0.25
+SILENCE_SECONDS = 15.0
+"""Without progress for so long, ask the broker whether it is there."""
+
+
+def watch(query: StreamingQuery, pipeline: str, emit: Emit, stopping: threading.Event, cluster: Cluster) -> None:
+    """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish."""
+    progress, silence = _Progress(pipeline, emit), _Silence(pipeline, emit, cluster)
+    while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # Spark takes fractions of a second
+        if progress.look(query):
+            silence.broken()
+        busy = bool(query.status["isTriggerActive"])
+        if stopping.is_set() and not busy:
+            query.stop()
+        elif busy:
+            silence.listen()
+        else:
+            silence.broken()
+    progress.look(query)
+
+
+class _Progress:
+    """Tells each of Spark's progress reports once."""
+
+    def __init__(self, pipeline: str, emit: Emit) -> None:
+        self.pipeline, self.emit = pipeline, emit
+        self._last: str | None = None
+
+    def look(self, query: StreamingQuery) -> bool:
+        report = query.lastProgress
+        if report is None or report["timestamp"] == self._last:
+            return False
+        self._last = report["timestamp"]
+        lag = lag_of(report["sources"])
+        self.emit(
+            Progressed(
+                pipeline=self.pipeline,
+                batch_id=report["batchId"],
+                rows=report["numInputRows"],
+                rows_per_second=round(report["processedRowsPerSecond"] or 0.0, 1),
+                lag_rows=sum(lag.values()) if lag is not None else None,
+                lag=lag or {},
+            )
+        )
+        return True
+
+
+def lag_of(sources: Any) -> dict[str, int] | None:
+    """Offsets between what the batch read and what the broker had when it was planned, per partition."""
+    source = sources[0] if sources else None
+    if source is None or not source["latestOffset"] or not source["endOffset"]:
+        return None
+    latest, end = positions_from_spark(source["latestOffset"]), positions_from_spark(source["endOffset"])
+    return {f"{topic}-{part}": max(0, offset - end.get((topic, part), 0)) for (topic, part), offset in latest.items()}
+
+
+class _Silence:
+    """Says it, once, when a batch hangs because no broker answers; Spark itself would be silent for minutes."""
+
+    def __init__(self, pipeline: str, emit: Emit, cluster: Cluster) -> None:
+        self.pipeline, self.emit, self.cluster = pipeline, emit, cluster
+        self._heard = self._asked = time.monotonic()
+        self._away: float | None = None
+
+    def listen(self) -> None:
+        now = time.monotonic()
+        if now - max(self._heard, self._asked) < SILENCE_SECONDS:
+            return
+        self._asked = now
+        if self.cluster.reachable():
+            self.back()
+        elif self._away is None:
+            self._away = now
+            cause = f"source kafka: no broker of {self.cluster.bootstrap} answers."
+            self.emit(Waiting(pipeline=self.pipeline, cause=cause, pause_seconds=SILENCE_SECONDS, attempt=1))
+
+    def broken(self) -> None:
+        self._heard = time.monotonic()
+
+    def back(self) -> None:
+        if self._away is not None:
+            seconds = round(time.monotonic() - self._away, 1)
+            self._away = None
+            self.emit(Recovered(pipeline=self.pipeline, after_seconds=seconds))

@@ -1,0 +1,190 @@
+"""source kafka, at work: the streaming rows for Spark, and the cluster as its own client sees it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError, Refused, Unavailable
+from penstock.ranges import Positions, positions_to_spark
+from penstock.sources.options import Kafka
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+POLL_SECONDS = 30
+"""How long one fetch may take before its task fails and is tried again; Spark's own default is two minutes."""
+
+
+def kafka_options(source: Kafka, bootstrap: str, group: str) -> dict[str, str]:
+    """The settings of Spark's Kafka source that say what to read, for a stream or a bounded read alike."""
+    subscription = {
+        "subscribe": ",".join(source.topics) if source.topics else None,
+        "subscribePattern": source.pattern,
+        "assign": json.dumps({t: list(p) for t, p in source.partitions.items()}) if source.partitions else None,
+    }
+    return {
+        "kafka.bootstrap.servers": bootstrap,
+        "kafka.isolation.level": f"read_{source.isolation}",
+        "kafka.default.api.timeout.ms": str(POLL_SECONDS * 1000),
+        "kafkaConsumer.pollTimeoutMs": str(POLL_SECONDS * 1000),
+        "includeHeaders": "true",
+        "groupIdPrefix": group,
+        **{key: value for key, value in subscription.items() if value is not None},
+    }
+
+
+def start_options(source: Kafka) -> dict[str, str]:
+    """Where the first run begins. Afterwards Spark looks at the checkpoint alone."""
+    if isinstance(source.start, datetime):
+        return {
+            "startingTimestamp": str(int(source.start.timestamp() * 1000)),
+            "startingOffsetsByTimestampStrategy": "latest",  # nothing after the time: start at the end
+        }
+    if isinstance(source.start, dict):
+        positions = {(t, p): offset for t, parts in source.start.items() for p, offset in parts.items()}
+        return {"startingOffsets": positions_to_spark(positions)}
+    return {"startingOffsets": source.start}
+
+
+def stream(
+    spark: SparkSession, source: Kafka, bootstrap: str, *, pipeline: str, max_rows: int, skip_losses: bool
+) -> DataFrame:
+    """The source's streaming rows, in the columns of `rows.SOURCE`."""
+    options = {
+        **kafka_options(source, bootstrap, f"penstock-{pipeline}"),
+        **start_options(source),
+        "maxOffsetsPerTrigger": str(max_rows),
+        "failOnDataLoss": str(not skip_losses).lower(),
+    }
+    return as_source_rows(spark.readStream.format("kafka").options(**options).load())
+
+
+def as_source_rows(records: DataFrame) -> DataFrame:
+    """Spark's Kafka columns in the order and types of `rows.SOURCE`.
+
+    Kafka knows no null headers, only empty ones; Spark makes them null, and a nullable array would cost four
+    times the CPU on its way into Arrow.
+    """
+    return records.selectExpr(
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType AS timestamp_type",
+        "coalesce(headers, CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>)) AS headers",
+    )
+
+
+class Cluster:
+    """A Kafka cluster as a client sees it: topics, partitions, the offsets they hold."""
+
+    def __init__(self, bootstrap: str, isolation: str = "committed") -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self.bootstrap, self.isolation = bootstrap, isolation
+        quiet = logging.getLogger("penstock.kafka")
+        quiet.addHandler(logging.NullHandler())
+        quiet.propagate = False
+        self._admin = AdminClient(
+            {"bootstrap.servers": bootstrap, "error_cb": lambda _error: None, "socket.timeout.ms": 10_000},
+            logger=quiet,
+        )
+
+    def partitions(self, timeout: float = 10) -> dict[str, list[int]]:
+        """Every topic of the cluster with its partitions."""
+        with self._reaching():
+            topics = self._admin.list_topics(timeout=timeout).topics
+        return {name: sorted(topic.partitions) for name, topic in topics.items() if topic.error is None}
+
+    def read_by(self, source: Kafka) -> list[tuple[str, int]]:
+        """The partitions that this source reads now. Refuses topics and partitions that do not exist."""
+        there = self.partitions()
+        if source.pattern is not None:
+            pattern = re.compile(source.pattern)
+            return [(t, p) for t, parts in sorted(there.items()) if pattern.fullmatch(t) for p in parts]
+        if source.partitions is not None:
+            wanted = [(topic, part) for topic, parts in source.partitions.items() for part in parts]
+            missing = [f"{topic}-{part}" for topic, part in wanted if part not in there.get(topic, [])]
+        else:
+            wanted = [(topic, part) for topic in source.topics or () for part in there.get(topic, [])]
+            missing = [topic for topic in source.topics or () if topic not in there]
+        if missing:
+            raise self._no_such(missing, there)
+        return wanted
+
+    def earliest(self, partitions: Iterable[tuple[str, int]]) -> Positions:
+        """The first offset that each partition still holds."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def latest(self, partitions: Iterable[tuple[str, int]]) -> Positions:
+        """One past the last offset of each partition that a reader may see."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(partitions, OffsetSpec.latest())
+
+    def reachable(self, timeout: float = 2) -> bool:
+        """Does a broker answer now?"""
+        try:
+            self.partitions(timeout)
+        except Unavailable:
+            return False
+        return True
+
+    def _offsets(self, partitions: Iterable[tuple[str, int]], spec: Any) -> Positions:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        wanted = {TopicPartition(topic, partition): spec for topic, partition in partitions}
+        if not wanted:
+            return {}
+        level = IsolationLevel.READ_COMMITTED if self.isolation == "committed" else IsolationLevel.READ_UNCOMMITTED
+        with self._reaching():
+            answers = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=10)
+            return {(tp.topic, tp.partition): future.result().offset for tp, future in answers.items()}
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        from confluent_kafka import KafkaError, KafkaException
+
+        try:
+            yield
+        except KafkaException as error:
+            cause = error.args[0]
+            gone = cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)
+            raise (self._vanished(cause) if gone else self._away(cause)) from error
+
+    def _away(self, cause: Any) -> Unavailable:
+        return Unavailable(
+            f"source kafka: no broker of {self.bootstrap} answers ({cause.str()}).",
+            data="Nothing was lost; the pipeline goes on when they are back.",
+            remedy="Check the addresses and the network, or start a broker:  penstock dev up",
+        )
+
+    def _vanished(self, cause: Any) -> PenstockError:
+        return Refused(
+            f"source kafka: a topic or partition that the pipeline reads is gone from {self.bootstrap} "
+            f"({cause.str()}).",
+            data="Nothing was written.",
+            remedy="If it was recreated, its offsets mean something else now: start a new generation.",
+        )
+
+    def _no_such(self, missing: list[str], there: dict[str, list[int]]) -> Refused:
+        import difflib
+
+        close = [match for name in missing for match in difflib.get_close_matches(name, there, n=2)]
+        known = ", ".join(sorted(name for name in there if not name.startswith("__"))[:10]) or "no topics"
+        hint = f" Did you mean {', '.join(close)}?" if close else ""
+        return Refused(
+            f"source kafka: {self.bootstrap} has no {', '.join(missing)}.{hint}",
+            data=f"It has: {known}. Nothing was written.",
+            remedy="Correct source.kafka, or create the topic.",
+        )

@@ -1,0 +1,96 @@
+"""Where the pipeline stands in its source, against what the broker holds: checked before a start and after a fall."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from penstock.errors import Refused
+from penstock.pipeline import Pipeline
+from penstock.ranges import Positions, Range
+from penstock.sources.kafka import Cluster
+from penstock.sources.losses import Losses, gaps_in, lost
+
+
+class Progress(Protocol):
+    """What of a checkpoint matters here."""
+
+    planned: int | None
+    committed: int | None
+
+    def start_of(self, batch_id: int) -> Positions: ...
+
+    def end_of(self, batch_id: int) -> Positions: ...
+
+
+def check_position(losses: Losses, cluster: Cluster, pipeline: Pipeline, progress: Progress) -> None:
+    """Raise if the next record to be read is gone, or if the topics are not those the checkpoint speaks of."""
+    there = cluster.read_by(pipeline.source)
+    if progress.planned is None:
+        _every_partition_named(pipeline, there)
+        return
+    stands = _stands(progress)
+    _same_topics(pipeline, stands, there)
+    known = [part for part in stands if part in there]
+    earliest, latest = cluster.earliest(known), cluster.latest(known)
+    gaps = gaps_in(tuple(Range(t, p, stands[t, p], max(stands[t, p], earliest[t, p])) for t, p in known), earliest)
+    if losses.policy == "stop" and gaps:
+        raise lost(losses.pipeline, gaps, losses.command)
+    losses.accept(gaps)
+    if losses.policy == "stop":
+        _not_beyond_the_end(pipeline, stands, latest)
+
+
+def _stands(progress: Progress) -> Positions:
+    """The next offset to be read, per partition: an unfinished batch is read again from its start."""
+    assert progress.planned is not None
+    if progress.planned == progress.committed:
+        return progress.end_of(progress.planned)
+    return {**progress.end_of(progress.planned), **progress.start_of(progress.planned)}
+
+
+def _every_partition_named(pipeline: Pipeline, there: list[tuple[str, int]]) -> None:
+    start = pipeline.source.start
+    if not isinstance(start, dict):
+        return
+    named = {(topic, part) for topic, parts in start.items() for part in parts}
+    if named == set(there):
+        return
+    full: dict[str, dict[int, int]] = {}
+    for topic, part in there:
+        full.setdefault(topic, {})[part] = start.get(topic, {}).get(part, 0)
+    text = ", ".join(
+        f"{topic}: {{{', '.join(f'{part}: {offset}' for part, offset in parts.items())}}}"
+        for topic, parts in full.items()
+    )
+    raise Refused(
+        f"{pipeline.name}, source kafka: `start` must name every partition that is read, and no other.",
+        data="Nothing was read or written.",
+        remedy=f"Write (with the offsets you want):  start: {{{text}}}",
+    )
+
+
+def _same_topics(pipeline: Pipeline, stands: Positions, there: list[tuple[str, int]]) -> None:
+    before, current = {topic for topic, _ in stands}, {topic for topic, _ in there}
+    gone = sorted(before - current)
+    if gone and pipeline.source.on_data_loss == "stop":
+        raise Refused(
+            f"{pipeline.name}: this checkpoint holds offsets of {sorted(before)}, but the pipeline now reads "
+            f"{sorted(current)}.",
+            data=f"What was not yet read of {', '.join(gone)} would be lost without a word. Nothing was written.",
+            remedy="Read them to their end first (`penstock run --once` with the old file), then start afresh:  "
+            "penstock new-generation",
+        )
+
+
+def _not_beyond_the_end(pipeline: Pipeline, stands: Positions, latest: Positions) -> None:
+    beyond = [
+        f"topic {topic} partition {part} ends at {end}, but the checkpoint has read up to {stands[topic, part]}"
+        for (topic, part), end in latest.items()
+        if stands[topic, part] > end
+    ]
+    if beyond:
+        raise Refused(
+            f"{pipeline.name}, source kafka: {'; '.join(beyond)}.",
+            data="The topic was deleted and created again, or cut short. Nothing was written.",
+            remedy="Its offsets mean something else now. Start afresh, keeping the tables:  penstock new-generation",
+        )
