@@ -3,53 +3,62 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import PositiveInt, model_validator
+from pydantic import ConfigDict, BeforeValidator, PositiveInt, ValidationInfo, field_validator, model_validator
 
-from penstock.choice import Choice
-from penstock.options import Duration, Field, Name, Options, Text
+from penstock import rules
+from penstock.choice import Choice, did_you_mean
+from penstock.options import Duration, Field, Name, Options, Text, Wrong, all_of, detail
+from penstock.paths import FolderPath, Table, absolute, located
 from penstock.registry import formats, sinks, sources
-
-WRONG_SPARK = {
-    "spark.speculation": "a speculative task would do a batch's work twice",
-    "spark.sql.streaming.asyncProgressTrackingEnabled": "the ranges of a batch may change after a failure",
-    "asyncProgressTrackingEnabled": "the ranges of a batch may change after a failure",
-    "spark.sql.ansi.enabled": "a wrong cast would become a silent NULL",
-    "kafka.transactional.id": "Spark's producer calls no transactions",
-    "spark.sql.session.timeZone": "times are read and written in UTC",
-}
-"""Spark settings that would break the guarantees -> why. Refused unless they say what penstock sets anyway."""
-HARMLESS = {("spark.speculation", "false"), ("spark.sql.ansi.enabled", "true"), ("spark.sql.session.timeZone", "UTC")}
 
 
 class Sink(Options):
-    """Where rows go: exactly one sort of sink."""
+    """Where rows go: exactly one sort of sink, `Sink(to=Delta(...))` or `Sink(delta=Delta(...))`."""
 
-    to: Choice[sinks]  # type: ignore[valid-type]
+    to: Annotated[Any, Choice(sinks)] = Field(description="The sort of sink and its settings.")
 
     @model_validator(mode="before")
     @classmethod
     def _one_sort(cls, value: Any) -> Any:
+        """`{delta: {...}}` is the choice of one part, written without a key of its own."""
         if not isinstance(value, dict) or "to" in value:
             return value
         sorts = {key: body for key, body in value.items() if key in sinks}
-        if len(sorts) != 1:
-            found = " and ".join(f"`{key}`" for key in sorts) or "none"
-            raise ValueError(f"needs exactly one of {', '.join(f'`{name}`' for name in sinks)}. Found {found}.")
-        return {**{key: body for key, body in value.items() if key not in sinks}, "to": sorts}
+        return {**{key: body for key, body in value.items() if key not in sorts}, **({"to": sorts} if sorts else {})}
 
 
 class DeadLetters(Options):
     """Where rejected records go. This cannot be switched off."""
 
-    delta: str | None = Field(None, description="A Delta table. Default: `<state>/dead_letters`.")
+    delta: Table = Field("", description="A Delta table. Default: `<state>/dead_letters`.")
 
 
 class Every(Options):
     """A batch starts at this interval."""
 
     every: Duration = Field(description="How far apart batches start.")
+
+
+TRIGGERS = ("as_fast_as_possible", "available_now")
+
+
+def _trigger(value: object) -> object:
+    """`available_now`, `as_fast_as_possible`, or `{every: 10 seconds}`."""
+    if isinstance(value, Every) or (isinstance(value, str) and value in TRIGGERS):
+        return value
+    if isinstance(value, dict) and list(value) == ["every"]:
+        return Every.model_validate(value)
+    words = ("every", *TRIGGERS)
+    if isinstance(value, dict):
+        strange = [word for word in value if word not in words]
+        wrongs = [detail(Wrong(f"no such trigger.{did_you_mean(word, words)}"), (word,)) for word in strange]
+        alone = Wrong("needs one word, or `every` alone.", "Write it like  available_now  or  {every: 10 seconds}")
+        raise all_of("trigger", wrongs or [detail(alone)])
+    if isinstance(value, str) and value not in words and not value[:1].isdigit():
+        raise Wrong(f"no such trigger.{did_you_mean(value, words)}")
+    raise Wrong("needs one word, or `every` with a duration.", "Write it like  available_now  or  {every: 10 seconds}")
 
 
 class Pace(Options):
@@ -59,20 +68,77 @@ class Pace(Options):
 
 
 class Pipeline(Options):
-    """A whole pipeline: read, decode, write, exactly once."""
+    """A whole pipeline: read, decode, write, exactly once.
 
+    Every path is absolute once the value is made. The fields stand in the order in which they are checked: a rule
+    about two of them sits with the later one, so that it is heard even where a third is wrong.
+    """
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=False)
+
+    folder: Path = Field(
+        default_factory=Path.cwd,
+        exclude=True,
+        description="Relative paths start here. Python only: a file has its own.",
+    )
     name: Name = Field(
         alias="pipeline",
         description="Identity: in idempotence keys and the consumer group. Renaming makes another pipeline.",
     )
-    state: str = Field("", description="Checkpoint, ledger, frozen batches, progress. Default `./state/<pipeline>`.")
-    source: Choice[sources] = Field(description="Where records come from.")  # type: ignore[valid-type]
-    decode: Choice[formats] = Field(description="How a record's bytes become columns.")  # type: ignore[valid-type]
+    state: FolderPath = Field(
+        default_factory=lambda made: str(Path(made["folder"], "state", made["name"])),
+        description="Checkpoint, ledger, frozen batches, progress. Default `./state/<pipeline>`.",
+    )
+    source: Annotated[Any, Choice(sources)] = Field(description="Where records come from.")
+    decode: Annotated[Any, Choice(formats)] = Field(description="How a record's bytes become columns.")
     sinks: dict[Name, Sink] = Field(min_length=1, description="Where rows go, by name; written in this order.")
-    dead_letters: DeadLetters = Field(DeadLetters(), description="Where rejected records go.")
-    trigger: Literal["as_fast_as_possible", "available_now"] | Every = Field(
+    dead_letters: DeadLetters = Field(
+        default_factory=lambda made: DeadLetters(delta=rules.default_dead_letters(made["state"])),
+        validate_default=True,
+        description="Where rejected records go.",
+    )
+    trigger: Annotated[Literal["as_fast_as_possible", "available_now"] | Every, BeforeValidator(_trigger)] = Field(
         Every(every=Duration("10 seconds")), description="When a batch starts."
     )
     pace: Pace = Field(Pace(), description="How large a batch may be.")
     spark: dict[str, Text] = Field(default_factory=dict, description="Spark settings, as Spark names them.")
-    folder: Path = Field(Path("."), exclude=True, description="Paths of the pipeline are relative to this folder.")
+
+    @field_validator("folder")
+    @classmethod
+    def _absolute_folder(cls, folder: Path) -> Path:
+        return Path(absolute(str(folder), Path.cwd()))
+
+    @field_validator("state")
+    @classmethod
+    def _absolute_state(cls, state: str, info: ValidationInfo) -> str:
+        return absolute(state, info.data["folder"]) if "folder" in info.data else state
+
+    @field_validator("sinks")
+    @classmethod
+    def _sinks_agree(cls, given: dict[str, Sink], info: ValidationInfo) -> dict[str, Sink]:
+        if "folder" not in info.data:
+            return given
+        placed = {
+            name: sink.model_copy(update={"to": located(sink.to, info.data["folder"])}) for name, sink in given.items()
+        }
+        parts = {name: sink.to for name, sink in placed.items()}
+        rules.hold("sinks", rules.sinks(parts, info.data.get("decode"), info.data.get("state")))
+        return placed
+
+    @field_validator("dead_letters")
+    @classmethod
+    def _dead_letters_apart(cls, given: DeadLetters, info: ValidationInfo) -> DeadLetters:
+        if "folder" not in info.data or "state" not in info.data:
+            return given
+        placed = located(given, info.data["folder"])
+        if not placed.delta:
+            placed = placed.model_copy(update={"delta": rules.default_dead_letters(info.data["state"])})
+        parts = {name: sink.to for name, sink in info.data.get("sinks", {}).items()}
+        rules.hold("dead_letters", rules.dead_letters(placed.delta, parts, info.data["state"]))
+        return placed
+
+    @field_validator("spark")
+    @classmethod
+    def _guarantees_stand(cls, settings: dict[str, str]) -> dict[str, str]:
+        rules.hold("spark", rules.spark(settings))
+        return settings

@@ -1,11 +1,15 @@
 """Kind and name -> options model: how the pipeline file's words find the parts that do the work.
 
 A part registers its options model; the model's own methods build the part (lazily, so that reading a file needs
-no Spark). Built-ins and plugins come in by the same door.
+no Spark). A part of ours is found by its file: the sink `delta` is `penstock/sinks/delta`, and nothing else needs to
+be told of it. Parts that live elsewhere register themselves when they are imported.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -17,8 +21,8 @@ Model = TypeVar("Model", bound=type[Options])
 class Kind:
     """One sort of part (source, format, sink): a table of names and the options model of each."""
 
-    def __init__(self, noun: str) -> None:
-        self.noun = noun
+    def __init__(self, noun: str, package: str) -> None:
+        self.noun, self.package = noun, package
         self._models: dict[str, type[Options]] = {}
 
     def register(self, name: str) -> Callable[[Model], Model]:
@@ -33,18 +37,42 @@ class Kind:
         return take
 
     def name_of(self, options: Any) -> str:
-        return next(name for name, model in self._models.items() if type(options) is model)
+        """The word under which the model of these options is registered."""
+        for name, model in self._models.items():
+            if type(options) is model:
+                return name
+        raise KeyError(f"{type(options).__name__} is not the options model of any {self.noun}")
+
+    def holds(self, value: object) -> bool:
+        return any(type(value) is model for model in self._models.values())
 
     def __getitem__(self, name: str) -> type[Options]:
+        if name not in self:
+            raise KeyError(f"there is no {self.noun} named {name!r}")
         return self._models[name]
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._models and isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            self._look_in(name)
         return name in self._models
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._models)
+        """Every name; this imports every part, so only error texts and reference pages ask for it."""
+        for module in self._modules():
+            self._look_in(module)
+        return iter(sorted(self._models))
+
+    def _look_in(self, name: str) -> None:
+        """Import the part's own file. The package goes first: it may say that a part lives under another name."""
+        importlib.import_module(self.package)
+        if name not in self._models and name in self._modules():
+            importlib.import_module(f"{self.package}.{name}")
+
+    def _modules(self) -> list[str]:
+        package = importlib.import_module(self.package)
+        return [module.name for module in pkgutil.iter_modules(package.__path__)]
 
 
-sources = Kind("source")
-formats = Kind("format")
-sinks = Kind("sink")
+sources = Kind("source", "penstock.sources")
+formats = Kind("format", "penstock.formats")
+sinks = Kind("sink", "penstock.sinks")

@@ -3,26 +3,110 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter
 
-from penstock.options import Field, Options
+from penstock.choice import did_you_mean
+from penstock.options import Field, Options, Wrong
 from penstock.registry import sources
 
-Broker = Annotated[str, StringConstraints(pattern=r"^[^\s:,/]+:\d{1,5}$|^\[[0-9A-Fa-f:]+\]:\d{1,5}$")]
-Topic = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
-Offsets = dict[Topic, dict[int, int]]
+Item = TypeVar("Item")
+_LARGEST_PARTITION = 2**31 - 1
+_LARGEST_OFFSET = 2**63 - 1
+
+
+def _broker(value: str) -> str:
+    """host:port, as Kafka's clients take it."""
+    match = re.fullmatch(r"([^\s:,/@\[\]]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", value)
+    if not match or not 0 < int(match[2]) < 65536:
+        raise Wrong("needs a host and a port.", "Write it like  localhost:9092")
+    return value
+
+
+def _topic(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) or value in (".", ".."):
+        raise Wrong("is not a topic's name: 1 to 249 of `a-z A-Z 0-9 . _ -`.")
+    return value
+
+
+def _some(values: tuple[Item, ...]) -> tuple[Item, ...]:
+    """At least one, and none twice."""
+    if not values:
+        raise Wrong("is an empty list.")
+    twice = [value for place, value in enumerate(values) if value in values[:place]]
+    if twice:
+        raise Wrong(f"lists `{twice[0]}` twice.")
+    return values
+
+
+Broker = Annotated[str, AfterValidator(_broker)]
+Topic = Annotated[str, AfterValidator(_topic)]
+Partition = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION)]
+Offset = Annotated[int, Field(ge=0, le=_LARGEST_OFFSET)]
+Partitions = Annotated[tuple[Partition, ...], Strict(False), AfterValidator(_some)]
+Offsets = dict[Topic, dict[Partition, Offset]]
+
+_BROKERS = TypeAdapter[tuple[str, ...]](Annotated[tuple[Broker, ...], Strict(False), AfterValidator(_some)])
+_OFFSETS = TypeAdapter[dict[str, dict[int, int]]](Offsets, config={"strict": True})
+
+
+def _brokers(value: object) -> object:
+    """The word `dev`, or a list of addresses."""
+    if value == "dev":
+        return value
+    if isinstance(value, str):
+        raise Wrong("needs a list of addresses, or the word `dev`.", "Write it like  [localhost:9092]")
+    return _BROKERS.validate_python(value)
 
 
 def _start(value: object) -> object:
-    """A time may come as YAML's own timestamp or as text; a map's partitions may come as text."""
+    """A word, a time or a map. A time without a zone is UTC."""
+    if isinstance(value, dict):
+        return _some_offsets(_OFFSETS.validate_python(value))
     if isinstance(value, datetime):
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
-    if isinstance(value, str) and re.match(r"^\d{4}-\d\d-\d\d", value):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    words = ("earliest", "latest")
+    if isinstance(value, str) and re.match(r"[0-9]{4}-[0-9]", value):
+        return _time(value)
+    if not isinstance(value, str) or value not in words:
+        hint = did_you_mean(value, words) if isinstance(value, str) else ""
+        remedy = "Write  earliest,  latest,  a UTC time like  2026-11-01T00:00:00Z,  or  {orders: {0: 1200}}"
+        raise Wrong(f"is no place to start.{hint if 'mean' in hint else ''}", remedy)
+    return value
+
+
+def _time(value: str) -> datetime:
+    try:
         parsed = datetime.fromisoformat(value)
-        return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise Wrong(f"is not a time: {error}.", "Write it like  2026-11-01T00:00:00Z") from None
+
+
+def _some_offsets(offsets: dict[str, dict[int, int]]) -> dict[str, dict[int, int]]:
+    empty = [topic for topic, places in offsets.items() if not places]
+    if empty or not offsets:
+        raise Wrong("is an empty map." if not offsets else f"names no partition of `{empty[0]}`.")
+    return offsets
+
+
+def _some_partitions(value: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    if not value:
+        raise Wrong("is an empty map.", "Write it like  {orders: [0, 1]}")
+    return value
+
+
+def _pattern(value: str) -> str:
+    """Kafka reads it as a Java expression; what Python cannot read either is certainly wrong."""
+    if not value:
+        raise Wrong("is empty.", r"Write it like  'payments\..*'")
+    try:
+        re.compile(value)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Wrong(f"is not a regular expression: {error}.") from None
     return value
 
 
@@ -30,14 +114,17 @@ def _start(value: object) -> object:
 class Kafka(Options):
     """Topics of a Kafka cluster, read through Spark's own Kafka source."""
 
-    brokers: Literal["dev"] | tuple[Broker, ...] = Field(
-        strict=False,
+    brokers: Annotated[Literal["dev"] | tuple[str, ...], BeforeValidator(_brokers)] = Field(
         description="Broker addresses, `host:port`; or the word `dev`, the embedded broker beside the pipeline file.",
     )
-    topics: tuple[Topic, ...] | None = Field(None, strict=False, description="Read these topics.")
-    pattern: str | None = Field(None, description="Read every topic that this regular expression matches.")
-    partitions: dict[Topic, tuple[int, ...]] | None = Field(
-        None, strict=False, description="Read just these partitions: topic -> partition numbers."
+    topics: Annotated[tuple[Topic, ...], Strict(False), AfterValidator(_some)] | None = Field(
+        None, description="Read these topics."
+    )
+    pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        None, description="Read every topic that this regular expression matches."
+    )
+    partitions: Annotated[dict[Topic, Partitions], AfterValidator(_some_partitions)] | None = Field(
+        None, description="Read just these partitions: topic -> partition numbers."
     )
     start: Annotated[Literal["earliest", "latest"] | datetime | Offsets, BeforeValidator(_start)] = Field(
         "earliest",
@@ -51,27 +138,10 @@ class Kafka(Options):
         "committed", description="Whether records of aborted transactions are left out."
     )
 
-    @field_validator("brokers", "topics", "partitions")
     @classmethod
-    def _not_empty(cls, value: Any) -> Any:
-        if value is not None and not value:
-            raise ValueError("is empty.")
-        return value
-
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ValueError(f"is not a regular expression: {error}.") from error
-        return value
-
-    @model_validator(mode="after")
-    def _one_way_to_read(self) -> Kafka:
-        given = [key for key in ("topics", "pattern", "partitions") if getattr(self, key) is not None]
-        if len(given) != 1:
-            found = " and ".join(f"`{key}`" for key in given) or "none"
-            raise ValueError(f"needs exactly one of `topics`, `pattern`, `partitions`. Found {found}.")
-        return self
+    def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
+        ways = ("topics", "pattern", "partitions")
+        found = [f"`{way}`" for way in ways if way in given]
+        if len(found) != 1:
+            remedy = f"Found {' and '.join(found)}." if found else "Found none. Try  topics: [orders]"
+            yield Wrong("needs exactly one of `topics`, `pattern`, `partitions`.", remedy)

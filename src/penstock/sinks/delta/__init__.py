@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from penstock.options import Field, Options, Text
+from penstock.paths import Table
 from penstock.registry import sinks
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Delta(Options):
     """A Delta table, written exactly once: every batch is one commit that recognises itself."""
 
-    table: str = Field(description="A path (with a `/`) or a catalog name. Created if absent, else checked.")
+    table: Table = Field(description="A path (with a `/`) or a catalog name. Created if absent, else checked.")
     partition_by: tuple[str, ...] = Field((), strict=False, description="Partition columns, at creation only.")
     schema_: Literal["evolve", "fixed"] = Field(
         "evolve", alias="schema", description="`evolve`: the table may gain nullable columns. `fixed`: it may not."

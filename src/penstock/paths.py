@@ -1,0 +1,79 @@
+"""Paths as people write them in a pipeline file, and what becomes of them: absolute, local, one spelling each."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, TypeVar
+from urllib.parse import unquote
+
+from pydantic import AfterValidator
+
+from penstock.options import Options, Wrong
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/")
+
+
+class Relative:
+    """Marks a text field as a path that is relative to the folder of the pipeline file."""
+
+
+def _plain(value: str) -> str:
+    """A path that this version can use, or what is wrong with it."""
+    if not value.strip():
+        raise Wrong("is an empty path.", "Leave the key out, or write a path like  ./lake/orders")
+    if value != value.strip() or any(ord(letter) < 32 for letter in value):
+        raise Wrong("is a path with blanks or control characters around it or in it.", "Take them out.")
+    if re.match(r"^[A-Za-z]:[\\/]", value) or value.startswith("\\"):
+        raise Wrong("looks like a Windows path.", "Write it with  /  and without a drive, like  ./lake/orders")
+    scheme = _SCHEME.match(value)
+    if scheme and scheme[1].lower() != "file":
+        remedy = "Write a path of this machine, like  ./lake/orders"
+        raise Wrong(f"a path on `{scheme[1]}` cannot be used yet; it comes with running on a cluster.", remedy)
+    if scheme and not re.match(r"^file:(///?)?(?=/[^/])", value, re.IGNORECASE):
+        raise Wrong("names a host, or no path at all.", "Write it like  file:///lake/orders")
+    return value
+
+
+def _table(value: str) -> str:
+    if value.strip() and "/" not in value and "\\" not in value and value not in (".", ".."):
+        raise Wrong(
+            "a table without a `/` is a catalog name; Spark's writer comes with a later version.",
+            f"Write a path like  ./lake/{re.sub(r'[^A-Za-z0-9_-]+', '_', value)}",
+        )
+    return _plain(value)
+
+
+FolderPath = Annotated[str, AfterValidator(_plain), Relative()]
+"""A folder: a path of this machine, or `file:///...`."""
+Table = Annotated[str, AfterValidator(_table), Relative()]
+"""A table by its path. Names without a `/` are kept for the catalog."""
+
+
+def absolute(written: str, folder: Path) -> str:
+    """The one spelling of this path: absolute, without `..`, without `file:`."""
+    if _SCHEME.match(written):
+        written = "/" + unquote(re.sub(r"^file:/+", "", written, flags=re.IGNORECASE))
+    return os.path.normpath(folder.absolute() / written)
+
+
+def located(options: OptionsT, folder: Path) -> OptionsT:
+    """The same settings, with every relative path made absolute."""
+    paths = {
+        name: absolute(getattr(options, name), folder)
+        for name, field in type(options).model_fields.items()
+        if any(isinstance(mark, Relative) for mark in field.metadata) and getattr(options, name)
+    }
+    return options.model_copy(update=paths) if paths else options
+
+
+def same_place(one: str, other: str) -> bool:
+    """Do both name the same folder, links followed?"""
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def inside(inner: str, outer: str) -> bool:
+    """Is `inner` below `outer`, links followed?"""
+    return Path(os.path.realpath(outer)) in Path(os.path.realpath(inner)).parents

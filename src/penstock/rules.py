@@ -1,0 +1,125 @@
+"""What must hold between the sections of a pipeline. Each rule gives what is wrong, and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from penstock.options import Wrong, all_of, detail
+from penstock.paths import inside, same_place
+
+WRONG_SPARK = {
+    "spark.speculation": "a speculative task would do a batch's work twice",
+    "spark.sql.streaming.asyncProgressTrackingEnabled": "the ranges of a batch may change after a failure",
+    "asyncProgressTrackingEnabled": "the ranges of a batch may change after a failure",
+    "spark.sql.ansi.enabled": "a wrong cast would become a silent NULL",
+    "kafka.transactional.id": "Spark's producer calls no transactions",
+    "spark.sql.session.timeZone": "times are read and written in UTC",
+    "spark.sql.streaming.checkpointLocation": "the checkpoint lives in the pipeline's `state` folder",
+}
+"""Spark settings that would break the guarantees -> why. Refused unless they say what penstock sets anyway."""
+HARMLESS = {
+    ("spark.speculation", "false"),
+    ("spark.sql.streaming.asyncProgressTrackingEnabled", "false"),
+    ("asyncProgressTrackingEnabled", "false"),
+    ("spark.sql.ansi.enabled", "true"),
+    ("spark.sql.session.timeZone", "utc"),
+}
+RESERVED = "dead_letters"
+LINEAGE = {"_topic", "_partition"}
+"""Lineage columns that a table may be partitioned by: the others have a value for nearly every row."""
+
+
+def hold(title: str, wrongs: Iterable[Wrong]) -> None:
+    """Raise everything that is wrong, at once."""
+    errors = [detail(wrong, wrong.at) for wrong in wrongs]
+    if errors:
+        raise all_of(title, errors)
+
+
+def default_dead_letters(state: str) -> str:
+    return str(Path(state, "dead_letters"))
+
+
+def spark(settings: Mapping[str, str]) -> Iterator[Wrong]:
+    """Settings that would break a guarantee."""
+    for key, value in settings.items():
+        if key in WRONG_SPARK and (key, value.strip().lower()) not in HARMLESS:
+            why = f"would break a guarantee of penstock: {WRONG_SPARK[key]}."
+            yield Wrong(why, "Take this line out.", at=(key,))
+
+
+def sinks(parts: Mapping[str, Any], decode: Any, state: str | None) -> Iterator[Wrong]:
+    """What is wrong among the sinks: with each, with two of them, and with one and the state folder."""
+    for name, sink in parts.items():
+        if name == RESERVED:
+            remedy = "Give the sink another name."
+            yield Wrong(f"`{RESERVED}` is the name of the rejected records' own table.", remedy, at=(name, "[key]"))
+        if getattr(sink, "writer", "auto") == "spark":
+            why = "Spark's own writer comes with a later version."
+            yield Wrong(why, "Leave `writer` out.", at=(name, "to", "delta", "writer"))
+        yield from partitions(name, sink, decode)
+    tables = {name: sink.table for name, sink in parts.items() if hasattr(sink, "table")}
+    for (one, first), (other, second) in combinations(tables.items(), 2):
+        yield from _apart(first, second, f"sink `{one}`", (other, "to", "delta", "table"))
+    for name, table in tables.items() if state else ():
+        yield from _out_of_state(table, str(state), (name, "to", "delta", "table"))
+
+
+def dead_letters(table: str, parts: Mapping[str, Any], state: str) -> Iterator[Wrong]:
+    """The rejected records have a table to themselves."""
+    for name, sink in parts.items():
+        if hasattr(sink, "table"):
+            yield from _apart(sink.table, table, f"sink `{name}`", ("delta",))
+    if not same_place(table, default_dead_letters(state)):
+        yield from _out_of_state(table, state, ("delta",))
+
+
+def _apart(first: str, second: str, whose: str, at: tuple[str, ...]) -> Iterator[Wrong]:
+    if same_place(first, second):
+        yield Wrong(f"is the table of {whose} already.", "Give each a table of its own.", at=at)
+    elif inside(first, second) or inside(second, first):
+        why = f"this table and that of {whose} lie one inside the other: a VACUUM of the outer would delete the inner."
+        yield Wrong(why, "Give each a folder of its own.", at=at)
+
+
+def _out_of_state(table: str, state: str, at: tuple[str, ...]) -> Iterator[Wrong]:
+    if same_place(table, state) or inside(table, state):
+        yield Wrong("lies in the `state` folder, which belongs to penstock alone.", "Put the table elsewhere.", at=at)
+    elif inside(state, table):
+        why = "the `state` folder lies inside this table: a VACUUM of the table would delete it."
+        yield Wrong(why, "Put the table, or `state`, elsewhere.", at=at)
+
+
+def partitions(name: str, sink: Any, decode: Any) -> Iterator[Wrong]:
+    """Partition columns must be there, once, of a type that can partition, and leave something to write."""
+    wanted: tuple[str, ...] = getattr(sink, "partition_by", ())
+    types = column_types(decode)
+    for place, column in enumerate(wanted):
+        at = (name, "to", "delta", "partition_by", place)
+        if wanted.index(column) != place:
+            yield Wrong(f"`{column}` is listed twice.", at=at)
+        elif types is not None:
+            yield from _can_partition(column, types, at)
+    if types and len(Counter(wanted)) >= len(types) and set(wanted) >= set(types):
+        yield Wrong("a table needs a column beside its partition columns.", at=(name, "to", "delta", "partition_by"))
+
+
+def _can_partition(column: str, types: Mapping[str, str], at: tuple[str | int, ...]) -> Iterator[Wrong]:
+    if column in LINEAGE:
+        return
+    if column not in types:
+        known = ", ".join(f"`{each}`" for each in types)
+        yield Wrong(f"`decode` gives no column `{column}`.", f"It gives {known}.", at=at)
+    elif types[column].upper().startswith(("ARRAY", "MAP", "STRUCT")):
+        why = f"`{column}` is {types[column]}: a table cannot be partitioned by it."
+        yield Wrong(why, "Take a column that holds one plain value.", at=at)
+
+
+def column_types(decode: Any) -> dict[str, str] | None:
+    """Columns that `decode` gives -> type, as DDL spells it; None where it cannot be known here."""
+    known = getattr(decode, "column_types", None)
+    return None if known is None else known()

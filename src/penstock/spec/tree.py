@@ -1,0 +1,226 @@
+"""YAML events -> a tree in which every key and every value knows its place.
+
+ruamel reads the syntax; what a plain scalar means is decided here, by the core schema of YAML 1.2: `yes` and
+`2026-11-01` are text. A tree holds no null: a key without a value is a problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import events as yaml
+
+from penstock.spec.problems import Path, Place, shortened
+
+MOST_NODES = 20_000
+"""Aliases counted as often as they are used: a file that unfolds to more is an attack or a mistake."""
+DEEPEST = 50
+_LONGEST_NUMBER = 40
+
+Found = tuple[Place, Path, str, str]
+"""Place, path, message, remedy."""
+
+
+class Unreadable(Exception):
+    """The rest of the file cannot be made sense of."""
+
+    def __init__(self, found: Found) -> None:
+        super().__init__(found[2])
+        self.found = found
+
+
+class WrittenInt(int):
+    """A whole number that remembers how it was written."""
+
+    written: str
+
+
+class WrittenFloat(float):
+    """A number that remembers how it was written."""
+
+    written: str
+
+
+@dataclass
+class Node:
+    """A value of the file: a scalar, a list or a map."""
+
+    place: Place
+    value: Any = None
+    """The scalar's value; None for lists and maps."""
+    written: str = ""
+    style: str = ""
+    """`|`, `>`, `"`, `'` or nothing, for a scalar."""
+    span: tuple[int, int] = (0, 0)
+    kind: str = "scalar"
+    children: dict[str | int, Node] = field(default_factory=dict)
+    keys: dict[str | int, Place] = field(default_factory=dict)
+    size: int = 1
+
+    def plain(self) -> Any:
+        """The value without places, as pydantic takes it."""
+        if self.kind == "list":
+            return [child.plain() for child in self.children.values()]
+        if self.kind == "map":
+            return {key: child.plain() for key, child in self.children.items()}
+        return self.value
+
+
+class Builder:
+    """Builds the tree of one document and collects what is wrong with it on the way."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
+        self.problems: list[Found] = []
+        self.nodes = 0
+        self.anchors: dict[str, Node | None] = {}
+
+    def document(self) -> Node | None:
+        """The tree of the only document, or None if there is no document."""
+        next(self.events)
+        start = next(self.events)
+        if isinstance(start, yaml.StreamEndEvent):
+            return None
+        if start.tags or start.version not in (None, (1, 2)):
+            self._add(_place(start), (), "directives other than `%YAML 1.2` are not taken.", "Take the line out.")
+        root = self._node(next(self.events), ())
+        next(self.events)
+        after = next(self.events)
+        if isinstance(after, yaml.DocumentStartEvent):
+            self._stop(
+                _place(after), (), "a second document begins here.", "One file holds one pipeline: split the file."
+            )
+        return root
+
+    def _node(self, event: Any, path: Path) -> Node:
+        self._count(event, path, 1)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, path)
+        if len(path) > DEEPEST:
+            self._stop(_place(event), path[:3], f"the file is nested more than {DEEPEST} levels deep.")
+        if event.tag is not None:
+            self._add(_place(event), path, f"tags like `{shortened(str(event.tag))}` are not taken.", "Take it out.")
+        if event.anchor:
+            self.anchors[event.anchor] = None
+        before = self.nodes
+        node = self._scalar(event, path) if isinstance(event, yaml.ScalarEvent) else self._collection(event, path)
+        node.size = 1 + self.nodes - before
+        if event.anchor:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _alias(self, event: Any, path: Path) -> Node:
+        if event.anchor not in self.anchors:
+            self._stop(
+                _place(event), path, f"`*{event.anchor}` refers to nothing: there is no `&{event.anchor}` before it."
+            )
+        node = self.anchors[event.anchor]
+        if node is None:
+            self._stop(_place(event), path, f"`*{event.anchor}` contains itself.")
+        assert node is not None
+        self._count(event, path, node.size)
+        return node
+
+    def _count(self, event: Any, path: Path, more: int) -> None:
+        self.nodes += more
+        if self.nodes > MOST_NODES:
+            self._stop(_place(event), path[:3], f"the file unfolds to more than {MOST_NODES} values.")
+
+    def _collection(self, event: Any, path: Path) -> Node:
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._list(event, path)
+        return self._map(event, path)
+
+    def _list(self, event: Any, path: Path) -> Node:
+        node = Node(_place(event), kind="list", span=_span(event))
+        while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
+            index = len(node.children)
+            node.children[index] = child = self._node(item, (*path, index))
+            node.keys[index] = child.place
+            if child.kind == "scalar" and child.value is None:
+                self._add(child.place, (*path, index), "has no value.", "Give it one, or take the `-` out.")
+        return node
+
+    def _map(self, event: Any, path: Path) -> Node:
+        node = Node(_place(event), kind="map", span=_span(event))
+        while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
+            key = self._key(key_event, path)
+            place = _place(key_event)
+            child = self._node(next(self.events), path if key is None else (*path, key))
+            if key is None:
+                continue
+            if key in node.keys:
+                first = node.keys[key]
+                remedy = f"The first is at line {first.line}, column {first.column}. Keep one."
+                self._add(place, (*path, key), "is written twice.", remedy)
+                continue
+            node.keys[key] = place
+            if child.kind == "scalar" and child.value is None:
+                self._add(place, (*path, key), "has no value.", "Leave the key out, or give it a value.")
+            else:
+                node.children[key] = child
+        return node
+
+    def _key(self, event: Any, path: Path) -> str | int | None:
+        """The key, or None where it cannot be one; the problem is noted."""
+        key = self._node(event, path)
+        if key.kind == "scalar" and key.written == "<<" and not key.style:
+            self._add(_place(event), path, "merge keys (`<<`) are not taken.", "Write the keys out.")
+        elif key.kind == "scalar" and isinstance(key.value, str):
+            return key.value
+        elif isinstance(key.value, int) and not isinstance(key.value, bool):
+            return int(key.value)
+        else:
+            found = f"`{shortened(key.written)}`" if key.kind == "scalar" else f"a {key.kind}"
+            self._add(
+                _place(event), path, f"{found} cannot be a key.", "A key is a word. If it is meant as text, quote it."
+            )
+        return None
+
+    def _scalar(self, event: Any, path: Path) -> Node:
+        style = event.style or ""
+        node = Node(_place(event), event.value, event.value, style, _span(event))
+        if not style and event.tag is None:
+            if len(event.value) > _LONGEST_NUMBER and re.fullmatch(r"[-+0-9.eExo_]+", event.value):
+                self._add(node.place, path, "is too long for a number.", "If it is meant as text, quote it.")
+            else:
+                node.value = resolved(event.value)
+        return node
+
+    def _add(self, place: Place, path: Path, message: str, remedy: str = "") -> None:
+        self.problems.append((place, path, message, remedy))
+
+    def _stop(self, place: Place, path: Path, message: str, remedy: str = "") -> None:
+        raise Unreadable((place, path, message, remedy))
+
+
+def resolved(text: str) -> Any:
+    """What a plain scalar means in YAML 1.2's core schema."""
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return text.lower() == "true"
+    if re.fullmatch(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", text):
+        base = {"0o": 8, "0x": 16}.get(text[:2], 10)
+        return _remember(WrittenInt(int(text, base)), text)
+    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", text):
+        return _remember(WrittenFloat(float(text)), text)
+    if re.fullmatch(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", text):
+        return _remember(WrittenFloat(float(text.replace(".", "").lower())), text)
+    return text
+
+
+def _remember(number: Any, text: str) -> Any:
+    number.written = text
+    return number
+
+
+def _place(event: Any) -> Place:
+    return Place(event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+def _span(event: Any) -> tuple[int, int]:
+    return (event.start_mark.index, event.end_mark.index)
