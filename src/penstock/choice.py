@@ -48,9 +48,9 @@ class Choice:
         return {self.kind.name_of(options): body}
 
     def _made(self, word: str, body: object, *, word_only: bool = False) -> Options:
-        at = () if word_only else (word,)
+        at = () if word_only else (word, "[key]")
         if word not in self.kind:
-            wrong = Wrong(f"there is no {self.kind.noun} `{word}`.{did_you_mean(word, self.kind)}", at=at)
+            wrong = Wrong(f"there is no {self.kind.noun} `{word}`.{did_you_mean(word, self.kind)}")
             raise all_of(self.kind.noun, [detail(wrong, at)])
         model = self.kind[word]
         needed = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
@@ -67,7 +67,7 @@ class Choice:
         """More than one word, or none; words that exist nowhere are named as such."""
         noun = self.kind.noun
         strange = [
-            detail(Wrong(f"there is no {noun} `{word}`.{did_you_mean(word, self.kind)}"), (word,))
+            detail(Wrong(f"there is no {noun} `{word}`.{did_you_mean(word, self.kind)}"), (word, "[key]"))
             for word in value
             if word not in self.kind
         ]

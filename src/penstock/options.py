@@ -80,7 +80,7 @@ def errors_of(error: ValidationError, under: tuple[str | int, ...] = ()) -> list
         kind: str | PydanticCustomError = line["type"]
         ctx = line.get("ctx", {})
         if kind not in _KNOWN_TYPES:
-            kind = PydanticCustomError(line["type"], line["msg"].replace("{", "{{"), ctx)  # type: ignore[arg-type]
+            kind = PydanticCustomError(line["type"], line["msg"].replace("{", "{{"), ctx)
         made.append(InitErrorDetails(type=kind, loc=(*under, *line["loc"]), input=None, ctx=ctx))
     return made
 
@@ -143,7 +143,7 @@ class _Quantity:
 class Duration(_Quantity):
     """A length of time: `200 milliseconds`, `10 seconds`, `5 minutes`, `6 hours`, `7 days`."""
 
-    units = {"milliseconds": 0.001, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+    units: ClassVar = {"milliseconds": 0.001, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
     example = "10 seconds"
 
     @classmethod
@@ -158,7 +158,7 @@ class Duration(_Quantity):
 class Size(_Quantity):
     """A number of bytes: `64 MB` (KB, MB, GB: powers of 1000; KiB, MiB, GiB: powers of 1024)."""
 
-    units = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    units: ClassVar = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
     example = "64 MB"
 
     @property

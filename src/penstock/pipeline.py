@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, BeforeValidator, PositiveInt, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, PositiveInt, ValidationInfo, field_validator, model_validator
 
 from penstock import rules
 from penstock.choice import Choice, did_you_mean
@@ -53,7 +54,7 @@ def _trigger(value: object) -> object:
     words = ("every", *TRIGGERS)
     if isinstance(value, dict):
         strange = [word for word in value if word not in words]
-        wrongs = [detail(Wrong(f"no such trigger.{did_you_mean(word, words)}"), (word,)) for word in strange]
+        wrongs = [detail(Wrong(f"no such option.{did_you_mean(word, words)}"), (word, "[key]")) for word in strange]
         alone = Wrong("needs one word, or `every` alone.", "Write it like  available_now  or  {every: 10 seconds}")
         raise all_of("trigger", wrongs or [detail(alone)])
     if isinstance(value, str) and value not in words and not value[:1].isdigit():
@@ -137,8 +138,6 @@ class Pipeline(Options):
         rules.hold("dead_letters", rules.dead_letters(placed.delta, parts, info.data["state"]))
         return placed
 
-    @field_validator("spark")
     @classmethod
-    def _guarantees_stand(cls, settings: dict[str, str]) -> dict[str, str]:
-        rules.hold("spark", rules.spark(settings))
-        return settings
+    def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
+        yield from rules.spark(given.get("spark"))

@@ -51,6 +51,9 @@ class Kind:
             raise KeyError(f"there is no {self.noun} named {name!r}")
         return self._models[name]
 
+    def get(self, name: object) -> type[Options] | None:
+        return self._models[name] if isinstance(name, str) and name in self else None
+
     def __contains__(self, name: object) -> bool:
         if name not in self._models and isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name):
             self._look_in(name)

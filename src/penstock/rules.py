@@ -44,12 +44,12 @@ def default_dead_letters(state: str) -> str:
     return str(Path(state, "dead_letters"))
 
 
-def spark(settings: Mapping[str, str]) -> Iterator[Wrong]:
-    """Settings that would break a guarantee."""
-    for key, value in settings.items():
-        if key in WRONG_SPARK and (key, value.strip().lower()) not in HARMLESS:
+def spark(settings: object) -> Iterator[Wrong]:
+    """Settings, as they were written, that would break a guarantee."""
+    for key, value in settings.items() if isinstance(settings, Mapping) else ():
+        if key in WRONG_SPARK and (key, str(value).strip().lower()) not in HARMLESS:
             why = f"would break a guarantee of penstock: {WRONG_SPARK[key]}."
-            yield Wrong(why, "Take this line out.", at=(key,))
+            yield Wrong(why, "Take this line out.", at=("spark", key))
 
 
 def sinks(parts: Mapping[str, Any], decode: Any, state: str | None) -> Iterator[Wrong]:

@@ -25,7 +25,7 @@ def fill(node: Node, folder: FilePath, path: Path = ()) -> Iterator[Found]:
     """Fill the references of every text below this node, in place; what cannot be filled is a problem."""
     for key, child in node.children.items():
         yield from fill(child, folder, (*path, key))
-    if isinstance(node.value, str) and "$" in node.value and path not in UNTOUCHED and not hasattr(node, "filled"):
+    if isinstance(node.value, str) and "$" in node.value and path not in UNTOUCHED:
         try:
             node.value = _REFERENCE.sub(lambda match: _value(match, folder), node.written)
         except Wrong as wrong:

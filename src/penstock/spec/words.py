@@ -69,10 +69,15 @@ def _rewrite(kind: str, node: Node | None) -> str:
         return f'Put it in quotes:  "{node.written}"'
     if kind in ("tuple_type", "list_type") and re.fullmatch(r"[\w.:-]+", node.written):
         return f"Write it like  [{node.written}]"
-    if kind == "int_type" and node.style and re.fullmatch(r"[0-9]+", node.written):
+    return _digits(node) if kind == "int_type" else ""
+
+
+def _digits(node: Node) -> str:
+    """The whole number that was probably meant."""
+    if node.style and re.fullmatch(r"[0-9]+", node.written):
         return f"Write it without quotes:  {node.written}"
-    if kind == "int_type" and isinstance(node.value, float) and node.value.is_integer() and abs(node.value) < 1e15:
+    if isinstance(node.value, float) and node.value.is_integer() and abs(node.value) < 1e15:
         return f"Write it out:  {int(node.value)}"
-    if kind == "int_type" and re.fullmatch(r"[0-9][0-9_,. ]*", node.written):
+    if re.fullmatch(r"[0-9]{1,3}([_,. ][0-9]{3})+", node.written):
         return f"Write only digits:  {re.sub('[^0-9]', '', node.written)}"
     return ""
