@@ -76,6 +76,7 @@ def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
         settings = {**_local_jars(), **settings}
     settings["spark.driver.extraJavaOptions"] = _java_options(settings, log)
     os.environ["JAVA_HOME"] = str(java.java_home())
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(f"penstock {name}")
     for key, value in settings.items():

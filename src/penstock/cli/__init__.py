@@ -1,0 +1,34 @@
+"""The command line: one thin module a verb. Heavy imports happen inside the verbs, so that `validate` stays quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from penstock.cli import demo, dev, jars, run, status, validate, version
+from penstock.errors import PenstockError
+
+app = typer.Typer(
+    help="Kafka to the lakehouse on Spark, exactly once, with the operations built in.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(validate.validate)
+app.command()(run.run)
+app.command()(status.status)
+app.command()(demo.demo)
+app.command()(jars.jars)
+app.command()(version.version)
+app.add_typer(dev.app, name="dev")
+
+
+def main() -> None:
+    """Entry point: an error of ours is told in words and ends with its exit code."""
+    try:
+        app()
+    except PenstockError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(error.exit_code) from error

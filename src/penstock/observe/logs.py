@@ -1,0 +1,116 @@
+"""Events as lines: plain ones for people, JSON ones for machines."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import singledispatch
+from typing import Any, TextIO
+
+from penstock.observe import events
+from penstock.observe.events import Emit, Event
+
+
+def lines_to(stream: TextIO, *, as_json: bool = False) -> Emit:
+    """An `emit` that writes one line per event; progress without news is left out of the plain ones."""
+
+    def emit(event: Event) -> None:
+        text = as_json_line(event) if as_json else plain_line(event)
+        if text:
+            stream.write(text + "\n")
+            stream.flush()
+
+    return emit
+
+
+def to_all(*listeners: Emit) -> Emit:
+    """An `emit` that tells every listener, in order."""
+
+    def emit(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return emit
+
+
+def as_json_line(event: Event) -> str:
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
+    return json.dumps({"at": _now("milliseconds"), "event": kind, **dataclasses.asdict(event)})
+
+
+def plain_line(event: Event) -> str:
+    text = say(event)
+    return f"{datetime.now().strftime('%H:%M:%S')}  {event.pipeline}: {text}" if text else ""
+
+
+@singledispatch
+def say(event: Event) -> str:
+    """What happened, in words; empty if it is no news for a person."""
+    return ""
+
+
+def _says(kind: type[Event]) -> Callable[[Callable[[Any], str]], Callable[[Any], str]]:
+    return say.register(kind)
+
+
+@_says(events.RunStarted)
+def _(event: events.RunStarted) -> str:
+    begins = "first run" if event.resumes_at is None else f"resumes at batch {event.resumes_at}"
+    return f"running, generation {event.generation}, {begins}, brokers {event.brokers}, state {event.state}"
+
+
+@_says(events.BatchCommitted)
+def _(event: events.BatchCommitted) -> str:
+    parts = [f"{event.read:,} read", f"{event.written:,} written"]
+    if event.rejected:
+        parts.append(f"{sum(event.rejected.values()):,} rejected ({_counts(event.rejected)})")
+    if event.dropped:
+        parts.append(f"{sum(event.dropped.values()):,} dropped ({_counts(event.dropped)})")
+    again = ", published from the manifest of an earlier try" if event.replayed else ""
+    return f"batch {event.batch_id} committed: {', '.join(parts)} in {event.seconds:.1f} s{again}"
+
+
+@_says(events.UnknownFields)
+def _(event: events.UnknownFields) -> str:
+    return f"batch {event.batch_id} has fields that the schema does not name: {_counts(event.fields)}"
+
+
+@_says(events.RecordsLost)
+def _(event: events.RecordsLost) -> str:
+    ranges = "; ".join(
+        f"{gap['topic']} partition {gap['partition']} offsets {gap['start']} to {gap['end'] - 1}" for gap in event.gaps
+    )
+    return f"batch {event.batch_id} went on without records that were deleted before they were read: {ranges}"
+
+
+@_says(events.Waiting)
+def _(event: events.Waiting) -> str:
+    return f"waiting: {event.cause} Trying again until it works."
+
+
+@_says(events.Recovered)
+def _(event: events.Recovered) -> str:
+    return f"goes on, after {event.after_seconds:.0f} s"
+
+
+@_says(events.TableEvolved)
+def _(event: events.TableEvolved) -> str:
+    return f"sink {event.sink}: the table has new columns {', '.join(event.columns)} (version {event.version})"
+
+
+@_says(events.RunEnded)
+def _(event: events.RunEnded) -> str:
+    return f"{event.reason}: {event.batches} batches in {event.seconds:.1f} s"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    shown = sorted(counts.items(), key=lambda pair: -pair[1])
+    more = f", and {len(shown) - 8} more" if len(shown) > 8 else ""
+    return ", ".join(f"{name} {count:,}" for name, count in shown[:8]) + more
+
+
+def _now(precision: str) -> str:
+    return datetime.now(UTC).isoformat(timespec=precision)

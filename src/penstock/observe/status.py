@@ -1,0 +1,58 @@
+"""Status: how a pipeline stands, read from its state folder by any process, without Spark.
+
+What is counted comes from the last outcome of the ledger, so it is exact through any crash. Rate and lag come from
+the running process, which leaves them in `<state>/progress/now.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from penstock import files
+from penstock.ledger.lease import holder
+from penstock.ledger.ledger import Ledger, now
+from penstock.observe.events import Emit, Event, Progressed
+
+
+def progress_to(state: Path) -> Emit:
+    """An `emit` that leaves the newest progress where `status` finds it."""
+    path = state / "progress" / "now.json"
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Progressed):
+            body = {"rows_per_second": event.rows_per_second, "lag_rows": event.lag_rows, "lag": event.lag, "at": now()}
+            files.replace(path, files.to_json(body))
+
+    return emit
+
+
+def status(pipeline: str, state: Path) -> dict[str, Any]:
+    """The pipeline's status in the names that other tools rely on."""
+    ledger = Ledger.find(state, pipeline)
+    last = ledger.last_outcome() if ledger else None
+    running = holder(state / "lease")
+    live = files.read_json(state / "progress" / "now.json") or {}
+    return {
+        "pipeline": pipeline,
+        "state": str(state),
+        "generation": ledger.generation if ledger else None,
+        "batch_id": last.batch_id if last else None,
+        "running": running,
+        "rows_per_second": live.get("rows_per_second") if running else 0.0,
+        "lag_rows": live.get("lag_rows"),
+        "lag_seconds": None,
+        "read": last.totals.seen if last else 0,
+        "last_batch": {"rows": last.read, "seconds": last.seconds, "phases": last.phases, "at": last.committed_at}
+        if last
+        else None,
+        "rejected": last.totals.by_code() if last else {},
+        "dropped": dict(last.totals.dropped) if last else {},
+        "sinks": {
+            name: {"version": receipt.version, "rows": last.totals.written[name]}
+            for name, receipt in last.receipts.items()
+            if name in last.totals.written
+        }
+        if last
+        else {},
+    }
