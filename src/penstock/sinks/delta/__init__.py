@@ -31,4 +31,13 @@ class Delta(Options):
 
     def committer(self, name: str) -> Committer:
         """The committer of the sink `name`. `table` is an absolute path by now."""
-        raise NotImplementedError
+        from penstock.sinks.delta.committer import DeltaCommitter
+
+        return DeltaCommitter(
+            name,
+            self.table,
+            partition_by=self.partition_by,
+            schema=self.schema_,
+            lineage=self.lineage,
+            properties=self.properties,
+        )

@@ -1,0 +1,65 @@
+"""What has changed about a table since a batch was frozen for it, as far as it matters to the batch's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.sinks.delta import allow
+from penstock.sinks.delta.columns import difference
+from penstock.sinks.delta.state import TableState
+from penstock.sinks.delta.types import DeltaType
+
+
+def changes(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
+    """Every reason, in words, why the frozen files must not be added to the table as it is now."""
+    if state.id != frozen["table_id"]:
+        yield f"it is another table now (id {state.id}, was {frozen['table_id']})"
+        return
+    if list(state.partition_by) != frozen["partition_by"]:
+        was, now = (", ".join(names) or "nothing" for names in (frozen["partition_by"], state.partition_by))
+        yield f"it is partitioned by {now}, was by {was}"
+    for objection in allow.objections(state):
+        yield f"it has {objection}"
+    yield from _columns(frozen, state)
+
+
+def _columns(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
+    known = {field["name"]: field for field in state.fields}
+    spelled = {name.lower() for name in known}
+    new = {field["name"] for field in frozen["add_columns"]}
+    written = {field["name"] for field in frozen["columns"]}
+    for field in frozen["columns"]:
+        name = field["name"]
+        if name in known:
+            yield from _column(known[name], field)
+        elif name not in new:
+            yield f"column `{name}` is gone"
+        elif name.lower() in spelled:
+            yield f"there is a column now that is spelled almost like the new `{name}`"
+    for name, field in known.items():
+        if name not in written and not field["nullable"]:
+            yield f"there is a column `{name}` now that is NOT NULL"
+
+
+def _column(table: dict[str, Any], written: dict[str, Any]) -> Iterator[str]:
+    found = difference(table["type"], written["type"])
+    if found:
+        yield f"column `{table['name']}` is {found}"
+    elif _stricter(table, written):
+        yield f"column `{table['name']}` is NOT NULL now, or something in it is"
+
+
+def _stricter(table: dict[str, Any], written: dict[str, Any]) -> bool:
+    """May something be null in the files that may not be null in the table?"""
+    return (written["nullable"] and not table["nullable"]) or _stricter_inside(table["type"], written["type"])
+
+
+def _stricter_inside(table: DeltaType, written: DeltaType) -> bool:
+    if isinstance(table, str) or isinstance(written, str):
+        return False
+    if table["type"] == "struct":
+        mine = {field["name"]: field for field in written["fields"]}
+        return any(_stricter(field, mine[field["name"]]) for field in table["fields"])
+    part, null = ("elementType", "containsNull") if table["type"] == "array" else ("valueType", "valueContainsNull")
+    return (written[null] and not table[null]) or _stricter_inside(table[part], written[part])

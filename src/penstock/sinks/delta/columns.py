@@ -1,0 +1,121 @@
+"""The data's columns against the table's: the same, a few more, or a reason to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import SinkRefused
+from penstock.sinks.delta.state import TableState
+from penstock.sinks.delta.types import DeltaType, NoSuchType, delta_field, sql
+
+Fields = Sequence[dict[str, Any]]
+FORBIDDEN = set(" ,;{}()\n\t=")
+"""Characters that Parquet files of a Delta table without column mapping cannot have in a column's name."""
+CANNOT_PARTITION = {"binary"}
+
+
+def delta_fields(columns: pa.Schema, sink: str) -> list[dict[str, Any]]:
+    """The columns as a table's log would write them. Refuses types and names that no table can have."""
+    try:
+        fields = [delta_field(field) for field in columns]
+    except NoSuchType as error:
+        raise _refused(
+            sink, f"a column has the type {error}, which a Delta table does not know.", "Cast it."
+        ) from error
+    problems = [*_twice(fields), *_names(fields)]
+    if problems:
+        raise _refused(sink, " ".join(problems), "Rename the columns in the schema or in a step.")
+    return fields
+
+
+def missing_from(state: TableState, wanted: Fields, sink: str) -> list[dict[str, Any]]:
+    """The columns that the table does not have yet, nullable. Refuses what the table cannot take."""
+    problems = [*_spelled_otherwise(state.fields, wanted), *_typed_otherwise(state.fields, wanted)]
+    known, given = {field["name"] for field in state.fields}, {field["name"] for field in wanted}
+    for field in state.fields:
+        if field["name"] not in given and not field["nullable"]:
+            problems.append(f"The table's column `{field['name']}` is NOT NULL, and the batch does not have it.")
+    if problems:
+        raise _refused(
+            sink,
+            f"the batch does not fit table {state.table}. {' '.join(problems)}",
+            "Make the schema of the pipeline say what the table says, or write to another table.",
+        )
+    return [{**field, "nullable": True} for field in wanted if field["name"] not in known]
+
+
+def check_partitioning(state_or_new: Fields, partition_by: Sequence[str], sink: str) -> None:
+    """Refuse partition columns that are not there or whose values have no text in the log."""
+    types = {field["name"]: field["type"] for field in state_or_new}
+    for name in partition_by:
+        if name not in types:
+            raise _refused(sink, f"partition_by names `{name}`, and there is no such column.", "Correct the name.")
+        if isinstance(types[name], dict) or types[name] in CANNOT_PARTITION:
+            raise _refused(
+                sink, f"`{name}` is {sql(types[name])}: no table can be partitioned by it.", "Choose another."
+            )
+    if len(set(partition_by)) == len(types):
+        raise _refused(sink, "every column is a partition column, so the files would be empty.", "Leave one out.")
+
+
+def difference(table: DeltaType, data: DeltaType) -> str | None:
+    """How two types differ, or None. The order of a struct's fields and what may be null do not count."""
+    if isinstance(table, str) or isinstance(data, str) or table["type"] != data["type"]:
+        return None if table == data else f"{sql(table)} in the table, {sql(data)} in the batch"
+    if table["type"] == "struct":
+        mine = {field["name"]: field["type"] for field in data["fields"]}
+        theirs = {field["name"]: field["type"] for field in table["fields"]}
+        if mine.keys() != theirs.keys():
+            return f"{sql(table)} in the table, {sql(data)} in the batch"
+        pairs = [(theirs[name], mine[name]) for name in theirs]
+    else:
+        pairs = [(table[part], data[part]) for part in ("elementType", "keyType", "valueType") if part in table]
+    return next((found for pair in pairs if (found := difference(*pair))), None)
+
+
+def _typed_otherwise(table: Fields, wanted: Fields) -> Iterator[str]:
+    types = {field["name"]: field["type"] for field in table}
+    for field in wanted:
+        found = difference(types[field["name"]], field["type"]) if field["name"] in types else None
+        if found:
+            yield f"Column `{field['name']}` is {found}."
+
+
+def _spelled_otherwise(table: Fields, wanted: Fields) -> Iterator[str]:
+    names = {field["name"].lower(): field["name"] for field in table}
+    for field in wanted:
+        name = names.get(field["name"].lower(), field["name"])
+        if name != field["name"]:
+            yield f"The table's column `{name}` is spelled `{field['name']}` in the batch."
+
+
+def _twice(fields: Fields) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for field in fields:
+        first = seen.setdefault(field["name"].lower(), field["name"])
+        if first is not field["name"]:
+            yield f"There are two columns `{first}` and `{field['name']}`; a table does not tell them apart."
+        yield from _inside(field["type"], _twice)
+
+
+def _names(fields: Fields) -> Iterator[str]:
+    for field in fields:
+        if not field["name"] or FORBIDDEN & set(field["name"]):
+            yield f"The name {field['name']!r} is not possible: it is empty or has one of ` ,;{{}}()=` or a line break."
+        yield from _inside(field["type"], _names)
+
+
+def _inside(kind: DeltaType, look: Any) -> Iterator[str]:
+    """The same look at the structs inside a type."""
+    if isinstance(kind, dict):
+        if "fields" in kind:
+            yield from look(kind["fields"])
+        for part in ("elementType", "keyType", "valueType"):
+            yield from _inside(kind.get(part, ""), look)
+
+
+def _refused(sink: str, what: str, remedy: str) -> SinkRefused:
+    return SinkRefused(f"sink {sink}: {what}", data="This sink wrote nothing.", remedy=remedy)

@@ -1,0 +1,105 @@
+"""The table's folder and log as files. The one place of this sink that knows they lie on a local disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.sinks.contract import FrozenFile
+from penstock.sinks.delta.part import sync
+
+LOG = "_delta_log"
+Mark = tuple[int, int, int]
+"""What tells one commit file from another of the same name: inode, time, size."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of ours, found in the log."""
+
+    version: int
+    story: dict[str, Any]
+
+
+def exists(table: str) -> bool:
+    """Is there a Delta table? A log folder without a commit is not one."""
+    return any(name.endswith((".json", ".parquet")) for name in _names(Path(table) / LOG))
+
+
+def strangers(table: str) -> list[str]:
+    """Files in the folder that no table accounts for; hidden ones do not count, Delta ignores them too."""
+    return sorted(name for name in _names(Path(table)) if not name.startswith((".", "_")))
+
+
+def mark(table: str, version: int) -> Mark | None:
+    """Which commit file stands under this version, or None. A table dropped and made anew has others."""
+    try:
+        found = _commit(table, version).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def find(table: str, app: str, batch_id: int, newest: int) -> Commit | None:
+    """The commit of this batch, looked for from the newest version backwards as far as the log goes."""
+    for version in range(newest, -1, -1):
+        try:
+            text = _commit(table, version).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        if app in text and (found := _read(text, app, batch_id)) is not None:
+            return Commit(version, found)
+    return None
+
+
+def _read(text: str, app: str, batch_id: int) -> dict[str, Any] | None:
+    """The story of a commit, if it is the one of this batch; empty if it has none of ours."""
+    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+    batches = [action["txn"]["version"] for action in actions if action.get("txn", {}).get("appId") == app]
+    if batch_id not in batches:
+        return None
+    told = next((action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action), None)
+    try:
+        story = json.loads(told or "{}")
+    except ValueError:
+        return {}
+    return story if isinstance(story, dict) else {}
+
+
+def keep(table: str, version: int) -> None:
+    """Bring a commit to the disk: the ledger will say that it happened, so it must outlive a power cut."""
+    sync(_commit(table, version))
+    sync(Path(table) / LOG)
+
+
+def keep_new(table: str) -> None:
+    """The same for a table that was just created, with the folder's own name."""
+    keep(table, 0)
+    sync(Path(table))
+    sync(Path(table).parent)
+
+
+def damaged(table: str, files: Sequence[FrozenFile]) -> Iterator[str]:
+    """The files that are not there as they were written, in words."""
+    for file in files:
+        try:
+            size = (Path(table) / file.path).stat().st_size
+        except FileNotFoundError:
+            yield f"file {file.path} is gone"
+        else:
+            if size != file.size:
+                yield f"file {file.path} has {size} bytes instead of {file.size}"
+
+
+def _commit(table: str, version: int) -> Path:
+    return Path(table) / LOG / f"{version:020d}.json"
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
