@@ -104,7 +104,7 @@ class _Quantity:
         self.text = " ".join(text.split())
         self.amount = float(match[1]) * unit
         if not 0 < self.amount < math.inf:
-            raise Wrong("must be more than nothing, and finite.", "To switch it off, leave the key out.")
+            raise Wrong("must be more than nothing, and not endless.", f"Write it like  {self.example}")
 
     @classmethod
     def _wrong(cls) -> Wrong:

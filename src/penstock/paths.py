@@ -20,20 +20,20 @@ class Relative:
     """Marks a text field as a path that is relative to the folder of the pipeline file."""
 
 
-def _plain(value: str) -> str:
+def _plain(value: str, example: str = "./lake/orders") -> str:
     """A path that this version can use, or what is wrong with it."""
     if not value.strip():
-        raise Wrong("is an empty path.", "Leave the key out, or write a path like  ./lake/orders")
+        raise Wrong("is an empty path.", f"Write it like  {example}")
     if value != value.strip() or any(ord(letter) < 32 for letter in value):
         raise Wrong("is a path with blanks or control characters around it or in it.", "Take them out.")
     if re.match(r"^[A-Za-z]:[\\/]", value) or value.startswith("\\"):
-        raise Wrong("looks like a Windows path.", "Write it with  /  and without a drive, like  ./lake/orders")
+        raise Wrong("looks like a Windows path.", "Write it with  /  and without a drive, like  " + example)
     scheme = _SCHEME.match(value)
     if scheme and scheme[1].lower() != "file":
-        remedy = "Write a path of this machine, like  ./lake/orders"
+        remedy = f"Write a path of this machine, like  {example}"
         raise Wrong(f"a path on `{scheme[1]}` cannot be used yet; it comes with running on a cluster.", remedy)
     if scheme and not re.match(r"^file:(///?)?(?=/[^/])", value, re.IGNORECASE):
-        raise Wrong("names a host, or no path at all.", "Write it like  file:///lake/orders")
+        raise Wrong("names a host, or no path at all.", "Write it like  file:///data/orders")
     return value
 
 
@@ -46,7 +46,11 @@ def _table(value: str) -> str:
     return _plain(value)
 
 
-FolderPath = Annotated[str, AfterValidator(_plain), Relative()]
+def _folder(value: str) -> str:
+    return _plain(value, "./state/orders")
+
+
+FolderPath = Annotated[str, AfterValidator(_folder), Relative()]
 """A folder: a path of this machine, or `file:///...`."""
 Table = Annotated[str, AfterValidator(_table), Relative()]
 """A table by its path. Names without a `/` are kept for the catalog."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import field_validator
+
 from penstock.formats.raw import DecodeOptions
+from penstock.formats.schemas import parse_ddl
 from penstock.options import Field
 from penstock.registry import formats
 
@@ -27,6 +30,16 @@ class Json(DecodeOptions):
         description="Fields that the schema does not name: counted and left out, kept as JSON text in the column "
         "`_unknown`, or the record is rejected.",
     )
+
+    @field_validator("schema_")
+    @classmethod
+    def _can_be_read(cls, text: str) -> str:
+        parse_ddl(text)
+        return text
+
+    def column_types(self) -> dict[str, str]:
+        """Column -> type as DDL spells it; no pyarrow needed."""
+        return {field.name: str(field.type) for field in parse_ddl(self.schema_)}
 
     def columns(self) -> pa.Schema:
         raise NotImplementedError

@@ -26,6 +26,10 @@ class DecodeOptions(Options):
 class Raw(DecodeOptions):
     """One column `value BINARY`, the bytes as they came."""
 
+    def column_types(self) -> dict[str, str]:
+        """Column -> type as DDL spells it; no pyarrow needed."""
+        return {"value": "BINARY"}
+
     def columns(self) -> pa.Schema:
         import pyarrow as pa
 

@@ -21,8 +21,10 @@ _LARGEST_OFFSET = 2**63 - 1
 def _broker(value: str) -> str:
     """host:port, as Kafka's clients take it."""
     match = re.fullmatch(r"([^\s:,/@\[\]]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", value)
-    if not match or not 0 < int(match[2]) < 65536:
+    if not match:
         raise Wrong("needs a host and a port.", "Write it like  localhost:9092")
+    if not 0 < int(match[2]) < 65536:
+        raise Wrong("a port is 1 to 65535.")
     return value
 
 
@@ -57,7 +59,7 @@ def _brokers(value: object) -> object:
     """The word `dev`, or a list of addresses."""
     if value == "dev":
         return value
-    if isinstance(value, str):
+    if not isinstance(value, list | tuple):
         raise Wrong("needs a list of addresses, or the word `dev`.", "Write it like  [localhost:9092]")
     return _BROKERS.validate_python(value)
 

@@ -14,12 +14,12 @@ from penstock.spec import models, words
 from penstock.spec.load import Document
 from penstock.spec.problems import Path, Place
 from penstock.spec.references import fill
-from penstock.spec.tree import Found, Node
+from penstock.spec.tree import NO_VALUE, Found, Node
 
 
 def check(document: Document) -> Pipeline:
     """The pipeline that this document describes. Raises InvalidPipeline with every problem, in file order."""
-    early = [*document.problems, *fill(document.root, document.folder), *_python_only(document.root)]
+    early = [*_with_bare_words(document), *fill(document.root, document.folder), *_python_only(document.root)]
     try:
         tree = {**document.root.plain(), "folder": document.folder}
         pipeline = Pipeline.model_validate(tree, by_alias=True, by_name=False)
@@ -34,6 +34,13 @@ def check(document: Document) -> Pipeline:
 def _invalid(document: Document, found: list[Found]) -> InvalidPipeline:
     ordered = sorted(dict.fromkeys(found), key=lambda each: each[0])
     return InvalidPipeline([document.problem(each) for each in ordered])
+
+
+def _with_bare_words(document: Document) -> Iterator[Found]:
+    """The problems of the tree; a part without settings is told to stand alone instead of getting a value."""
+    for place, path, message, remedy in document.problems:
+        word = models.bare_word(path) if message == NO_VALUE else ""
+        yield place, path, message, f"Write it like  {path[-2]}: {word}" if word else remedy
 
 
 def _python_only(root: Node) -> Iterator[Found]:
@@ -80,6 +87,7 @@ class _Late:
             for row, column, message, remedy in error.problems:
                 yield _inside(self.document.text, spot.node, row, column), spot.path, message, remedy
         else:
+            spot.on_key |= kind == "invalid_key"
             node = None if spot.on_key else spot.node
             yield spot.place, spot.path, *words.said(kind, ctx, node, spot.path)
 

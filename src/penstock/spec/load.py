@@ -6,6 +6,7 @@ Nothing of the file is trusted: size, encoding, depth, aliases and tags are all 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -25,8 +26,13 @@ _IN_WORDS = {
     "could not find expected ':'": "a `:` is missing after a key, or a line is not indented enough.",
     "found character '\\t' that cannot start any token": "a tab cannot indent a line. Use spaces.",
     "found unexpected end of stream": "a quoted text is not closed.",
+    "found unknown escape character": "in double quotes a `\\` begins an escape. Use single quotes, or double it.",
     "expected the node content, but found '-'": "a `-` cannot stand here: a list begins on a line of its own.",
+    "expected <block end>": "this line is indented otherwise than the lines it belongs to.",
+    "expected ',' or ']'": "a `[` is not closed, or a `,` is missing.",
+    "expected ',' or '}'": "a `{` is not closed, or a `,` is missing.",
 }
+"""How ruamel's text begins -> the same for a person."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,9 @@ def read_text(data: bytes, file: str, folder: FilePath) -> Document:
         raise _invalid(file, *builder.problems, error.found) from None
     except MarkedYAMLError as error:
         raise _invalid(file, *builder.problems, _syntax(error)) from None
-    except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, AssertionError) as error:
-        # ruamel lets a few of its own slips through: `\U` beyond Unicode, `%YAML x`
-        raise _invalid(file, (Place(1, 1), (), f"is not valid YAML: {_first_line(error)}.", "")) from None
+    except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, KeyError):
+        # ruamel lets a few slips of its own through, and without a place: `\UFFFFFFFF`, `%YAML x`
+        raise _invalid(file, _slip(text)) from None
     if root is None or (root.kind == "scalar" and root.value is None):
         raise _invalid(file, (Place(1, 1), (), "is empty.", "Begin with  pipeline: orders"))
     if root.kind != "map":
@@ -113,11 +119,20 @@ def _syntax(error: MarkedYAMLError) -> Found:
     remedy = ""
     if since is not None and since.line + 1 < place.line:
         remedy = f"What it belongs to begins at line {since.line + 1}, column {since.column + 1}."
-    return (place, (), f"is not valid YAML: {_IN_WORDS.get(what, what.rstrip('.') + '.')}", remedy)
+    words = next((words for begin, words in _IN_WORDS.items() if what.startswith(begin)), what.rstrip(".") + ".")
+    return (place, (), f"is not valid YAML: {words}", remedy)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+def _slip(text: str) -> Found:
+    for escape in re.finditer(r"\\U([0-9A-Fa-f]{8})", text):
+        if int(escape[1], 16) > sys.maxunicode:
+            return (
+                _place_in(text[: escape.start()]),
+                (),
+                f"is not valid YAML: there is no character `{escape[0]}`.",
+                "",
+            )
+    return (Place(1, 1), (), "is not valid YAML.", "Look for a `%` at the start of a line, or an odd escape.")
 
 
 def _problem(file: str, found: Found) -> Problem:

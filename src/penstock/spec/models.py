@@ -41,6 +41,15 @@ def description(path: Path) -> str:
     return ""
 
 
+def bare_word(path: Path) -> str:
+    """The word alone, if the path names a part that needs no settings: `raw` of `decode: {raw: }`."""
+    field = _fields(model_at(path[:-2])).get(str(path[-2])) if len(path) > 1 else None
+    if field is None or not any(isinstance(mark, Choice) for mark in field.metadata):
+        return ""
+    model = model_at(path)
+    return str(path[-1]) if model and not any(each.is_required() for each in model.model_fields.values()) else ""
+
+
 def model_at(path: Path) -> type[BaseModel] | None:
     """The options model whose settings stand at this path, or None."""
     model: type[BaseModel] | None = Pipeline

@@ -7,7 +7,7 @@ ruamel reads the syntax; what a plain scalar means is decided here, by the core 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,10 @@ from penstock.spec.problems import Path, Place, shortened
 MOST_NODES = 20_000
 """Aliases counted as often as they are used: a file that unfolds to more is an attack or a mistake."""
 DEEPEST = 50
+NO_VALUE = "has no value."
 _LONGEST_NUMBER = 40
+_ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+"""What an escape can bring in though a file cannot hold it: nothing that could be printed or stored later."""
 
 Found = tuple[Place, Path, str, str]
 """Place, path, message, remedy."""
@@ -141,7 +144,7 @@ class Builder:
             node.children[index] = child = self._node(item, (*path, index))
             node.keys[index] = child.place
             if child.kind == "scalar" and child.value is None:
-                self._add(child.place, (*path, index), "has no value.", "Give it one, or take the `-` out.")
+                self._add(child.place, (*path, index), NO_VALUE, "Give it one, or take the `-` out.")
         return node
 
     def _map(self, event: Any, path: Path) -> Node:
@@ -159,7 +162,7 @@ class Builder:
                 continue
             node.keys[key] = place
             if child.kind == "scalar" and child.value is None:
-                self._add(place, (*path, key), "has no value.", "Leave the key out, or give it a value.")
+                self._add(place, (*path, key), NO_VALUE, "Leave the key out, or give it a value.")
             else:
                 node.children[key] = child
         return node
@@ -183,11 +186,13 @@ class Builder:
     def _scalar(self, event: Any, path: Path) -> Node:
         style = event.style or ""
         node = Node(_place(event), event.value, event.value, style, _span(event))
+        if odd := _ODD.search(event.value):
+            message = f"the character U+{ord(odd[0]):04X} cannot stand in a pipeline file."
+            self._add(node.place, path, message, "Take it out.")
         if not style and event.tag is None:
-            if len(event.value) > _LONGEST_NUMBER and re.fullmatch(r"[-+0-9.eExo_]+", event.value):
-                self._add(node.place, path, "is too long for a number.", "If it is meant as text, quote it.")
-            else:
-                node.value = resolved(event.value)
+            node.value = resolved(event.value)
+        if isinstance(node.value, int | float) and len(event.value) > _LONGEST_NUMBER:
+            self._add(node.place, path, "is too long for a number.", "If it is meant as text, quote it.")
         return node
 
     def _add(self, place: Place, path: Path, message: str, remedy: str = "") -> None:
@@ -197,25 +202,29 @@ class Builder:
         raise Unreadable((place, path, message, remedy))
 
 
+_CORE: list[tuple[str, Callable[[str], Any]]] = [
+    (r"|~|null|Null|NULL", lambda text: None),
+    (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+    (r"[-+]?[0-9]+", lambda text: WrittenInt(int(text))),
+    (r"0o[0-7]+|0x[0-9a-fA-F]+", lambda text: WrittenInt(int(text, 0))),
+    (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", lambda text: WrittenFloat(float(text))),
+    (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", lambda text: WrittenFloat(float(text.replace(".", "")))),
+]
+"""The core schema of YAML 1.2: what a plain scalar looks like -> what it means. Everything else is text."""
+
+
 def resolved(text: str) -> Any:
-    """What a plain scalar means in YAML 1.2's core schema."""
-    if text in ("", "~", "null", "Null", "NULL"):
-        return None
-    if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
-        return text.lower() == "true"
-    if re.fullmatch(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", text):
-        base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-        return _remember(WrittenInt(int(text, base)), text)
-    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", text):
-        return _remember(WrittenFloat(float(text)), text)
-    if re.fullmatch(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", text):
-        return _remember(WrittenFloat(float(text.replace(".", "").lower())), text)
+    """What a plain scalar means. What is longer than any number is text: Python would take its time to read it."""
+    for pattern, read in _CORE if len(text) < 1000 else ():
+        if re.fullmatch(pattern, text):
+            return _remember(read(text), text)
     return text
 
 
-def _remember(number: Any, text: str) -> Any:
-    number.written = text
-    return number
+def _remember(value: Any, text: str) -> Any:
+    if isinstance(value, WrittenInt | WrittenFloat):
+        value.written = text
+    return value
 
 
 def _place(event: Any) -> Place:
