@@ -1,0 +1,53 @@
+# penstock. `make` lists the targets; each one sets up what it needs (.venv, Java, jars) on a machine that has Python 3.11+.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+# The first of these that is 3.11 or newer; name another with  make PYTHON=/path/to/python3 ...
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
+BIN := .venv/bin
+TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
+
+.PHONY: help setup demo test lint types unit spark broker faults bench-quick format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## virtual environment, pinned packages, Java if there is none, jars; nothing the second time
+	@test -n "$(PYTHON)" || { echo "setup: no Python 3.11 or newer on the PATH. Install one, or:  make PYTHON=/path/to/python3 setup" >&2; exit 1; }
+	@"$(PYTHON)" scripts/setup.py
+
+demo: setup ## Kafka, a payments stream, a pipeline killed in mid-batch, and the proof that nothing was lost or doubled
+	@$(BIN)/penstock demo
+
+test: lint types ## lint, types and every test but the slow ones
+	@$(BIN)/python -m pytest -m "not slow" $(TESTS)
+
+lint: setup ## ruff: style and format
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: setup ## mypy --strict
+	@$(BIN)/mypy
+
+unit: setup ## tests without a JVM: seconds
+	@$(BIN)/python -m pytest tests/unit
+
+spark: setup ## formats, checks and sinks in one local Spark session
+	@$(BIN)/python -m pytest tests/spark tests/contracts
+
+broker: setup ## tests with a real Kafka
+	@$(BIN)/python -m pytest tests/broker tests/pipelines
+
+faults: setup ## kill -9 at every step of a batch, all of them
+	@$(BIN)/python -m pytest tests/faults
+
+bench-quick: setup ## the main job of the benchmark: the tutorial's way and ours, side by side
+	@$(BIN)/python -m bench.quick
+
+format: setup ## rewrite the sources in the project's style
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+lock: setup ## new versions of the pinned packages: rewrites requirements*.lock
+	@scripts/lock.sh
+
+clean: ## remove .venv and what tests leave; the shared cache of jars stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
