@@ -24,10 +24,10 @@ from penstock import failpoints
 from penstock.conserve import Reading
 from penstock.errors import NotConserved, TableChanged
 from penstock.ledger.ledger import Ledger, age_of, now
-from penstock.ranges import Range
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.observe.events import BatchCommitted, BatchStarted, Emit, RecordsLost, UnknownFields
 from penstock.pipeline import Pipeline
+from penstock.ranges import Positions, Range
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Committer, Frozen, Receipt
 from penstock.sources.losses import Losses
@@ -48,16 +48,18 @@ class Plan:
     pipeline: Pipeline
     ledger: Ledger
     losses: Losses
-    sinks: dict[str, Committer]
-    dead_letters: Committer
+    tables: dict[str, Committer]
+    """Every table in the order of the commits: dead letters first."""
     fingerprint: str
     emit: Emit
+    start: Positions | None = None
+    """Where the first batch starts, if not where the pipeline file says."""
     known_unknown: set[str] = field(default_factory=set)
     """Unknown fields that were reported already."""
 
-    def tables(self) -> dict[str, Committer]:
-        """Every table in the order of the commits: dead letters first."""
-        return {DEAD_LETTERS: self.dead_letters, **self.sinks}
+    @property
+    def sinks(self) -> list[str]:
+        return [name for name in self.tables if name != DEAD_LETTERS]
 
 
 class Clock:
@@ -118,7 +120,7 @@ def publish(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt
     """Commit every table of the batch, in order. A table that has the batch already recognises it."""
     story = _story(manifest, intent)
     receipts = {}
-    for name, table in plan.tables().items():
+    for name, table in plan.tables.items():
         frozen = manifest.sinks[name]
         receipts[name] = table.commit(frozen, intent.key(name), {**story, "rows": frozen.rows})
         failpoints.reach(f"after:tables:{name}")
@@ -133,11 +135,11 @@ def _usable(plan: Plan, intent: Intent) -> Manifest | None:
     manifest = plan.ledger.manifest(intent)
     if manifest is None:
         return None
-    published = any(_has(table, intent, name) for name, table in plan.tables().items())
+    published = any(_has(table, intent, name) for name, table in plan.tables.items())
     if age_of(manifest) > STALE_SECONDS and not published:
         return None
     try:
-        for name, table in plan.tables().items():
+        for name, table in plan.tables.items():
             table.verify(manifest.sinks[name], intent.key(name))
     except TableChanged:
         if published:
@@ -158,8 +160,8 @@ def _work(plan: Plan, intent: Intent) -> Work:
         generation=intent.generation,
         batch_id=intent.batch_id,
         decode=plan.pipeline.decode,
-        targets={name: sink.prepare(columns) for name, sink in plan.sinks.items()},
-        dead_letters=plan.dead_letters.prepare(DEAD_LETTER),
+        targets={name: plan.tables[name].prepare(columns) for name in plan.sinks},
+        dead_letters=plan.tables[DEAD_LETTERS].prepare(DEAD_LETTER),
     )
 
 
@@ -235,7 +237,9 @@ def _tell(plan: Plan, outcome: Outcome) -> None:
             dropped=dict(total.dropped),
             seconds=outcome.seconds,
             phases=outcome.phases,
-            sinks={key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()},
+            sinks={
+                key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()
+            },
             replayed=outcome.replayed,
         )
     )

@@ -32,7 +32,7 @@ class Reading:
     def over(self, rows: DataFrame) -> DataFrame:
         """The same rows, counted when an action runs over them."""
         from pyspark.sql import Observation
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as F  # noqa: N812  # as everybody writes it
 
         self._observation = Observation()
         counts = [F.count_if(F.expr(_is_one_of(group))).alias(f"g{i}") for i, group in enumerate(self.groups)]

@@ -61,7 +61,7 @@ def to_json(value: dict[str, Any]) -> bytes:
 def numbered(folder: Path, suffix: str = "") -> list[int]:
     """The numbers N of the files `N<suffix>` in `folder`, ascending."""
     try:
-        names = os.listdir(folder)
+        names = [path.name for path in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
     stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
+import subprocess
+import sys
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -12,6 +13,10 @@ import pytest
 from penstock import files
 
 RACERS, RACES = 8, 40
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_the_second_writer_gets_what_the_first_wrote(tmp_path: Path) -> None:
@@ -39,7 +44,7 @@ def test_of_many_racing_processes_one_wins_and_all_agree_who(tmp_path: Path) -> 
     for race in range(RACES):
         stands = Path(tmp_path, f"{race}.json").read_bytes()
         assert {body for number, body in told if number == race} == {stands}
-    assert sorted(os.listdir(tmp_path)) == sorted(f"{race}.json" for race in range(RACES)), "no drafts are left"
+    assert names_in(tmp_path) == sorted(f"{race}.json" for race in range(RACES)), "no drafts are left"
 
 
 def test_a_full_disk_leaves_neither_the_file_nor_a_draft(tmp_path: Path) -> None:
@@ -50,12 +55,9 @@ def test_a_full_disk_leaves_neither_the_file_nor_a_draft(tmp_path: Path) -> None
         "try: files.create_once(Path(sys.argv[1]), b'x' * 5000)\n"
         "except OSError: sys.exit(7)\n"
     )
-    import subprocess
-    import sys
-
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "1.json")], check=False)
     assert done.returncode == 7
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 def test_a_reader_never_sees_half_a_replaced_file(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_a_reader_never_sees_half_a_replaced_file(tmp_path: Path) -> None:
     files.replace(path, b"{}")
     files.replace(path, b'{"a": 1}')
     assert files.read_json(path) == {"a": 1}
-    assert os.listdir(tmp_path) == ["now.json"]
+    assert names_in(tmp_path) == ["now.json"]
 
 
 def test_what_is_not_there_reads_as_none(tmp_path: Path) -> None:

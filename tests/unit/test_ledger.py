@@ -77,9 +77,8 @@ def test_an_outcome_tidies_the_stages_before_it_and_keeps_its_own(tmp_path: Path
 
 
 def test_a_state_folder_belongs_to_one_pipeline(tmp_path: Path) -> None:
-    Ledger(tmp_path, "orders", 1).open()
-    identity = Ledger(tmp_path, "orders", 1).open()
-    assert identity["pipeline"] == "orders"
+    Ledger(tmp_path, "orders", 1).open({("t", 0): 5})
+    assert Ledger(tmp_path, "orders", 1).open() == {("t", 0): 5}
     with pytest.raises(Refused, match="belongs to the pipeline `orders`"):
         Ledger(tmp_path, "payments", 1).open()
 

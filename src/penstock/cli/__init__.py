@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from penstock.cli import demo, dev, jars, run, status, validate, version
+from penstock.cli import demo, dev, generation, jars, run, status, validate, version
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 app.command()(validate.validate)
 app.command()(run.run)
 app.command()(status.status)
+app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)
 app.command()(jars.jars)
 app.command()(version.version)

@@ -29,12 +29,15 @@ def as_text(found: dict[str, Any]) -> str:
     if found["batch_id"] is None:
         return f"{found['pipeline']}: {who}, no batch committed yet"
     last = found["last_batch"]
-    sinks = (f"  sink {name}: {sink['rows']:,} rows, version {sink['version']}" for name, sink in found["sinks"].items())
+    sinks = (
+        f"  sink {name}: {sink['rows']:,} rows, version {sink['version']}" for name, sink in found["sinks"].items()
+    )
     rejected = ", ".join(f"{code} {count:,}" for code, count in sorted(found["rejected"].items())) or "none"
     lag = "unknown" if found["lag_rows"] is None else f"{found['lag_rows']:,} rows"
     return "\n".join(
         [
-            f"{found['pipeline']}: {who}, generation {found['generation']}, batch {found['batch_id']} committed {last['at']}",
+            f"{found['pipeline']}: {who}, generation {found['generation']}, "
+            f"batch {found['batch_id']} committed {last['at']}",
             f"  read {found['read']:,} rows; last batch {last['rows']:,} rows in {last['seconds']:.1f} s; lag {lag}",
             *sinks,
             f"  rejected: {rejected}",

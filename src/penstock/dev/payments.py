@@ -32,7 +32,9 @@ Spoil = Callable[[bytes], bytes | None]
 SPOILT: dict[str, Spoil] = {
     "truncated_json": lambda good: good[: len(good) // 2],
     "invalid_json": lambda good: good.replace(b'"currency"', b"'currency'"),
-    "wrong_type": lambda good: good.replace(b'"customer_id":', b'"customer_id":"c-', 1).replace(b',"merch', b'","merch'),
+    "wrong_type": lambda good: good.replace(b'"customer_id":', b'"customer_id":"c-', 1).replace(
+        b',"merch', b'","merch'
+    ),
     "missing_field": lambda good: good.replace(b'"payment_id"', b'"paymentId"'),
     "inexact_decimal": lambda good: good.replace(b',"currency"', b'7,"currency"'),
     "overflow": lambda good: good.replace(b'"version":', b'"version":30000000000'),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.batch import Plan, write_batch
 from penstock.ledger.checkpoint import Checkpoint
@@ -52,12 +52,13 @@ def start_query(spark: SparkSession, batches: Batches, *, once: bool, skip_losse
         pipeline=pipeline.name,
         max_rows=pipeline.pace.max_rows,
         skip_losses=skip_losses,
+        start=batches.plan.start,
     )
     writer = rows.writeStream.queryName(pipeline.name).option("checkpointLocation", str(batches.checkpoint.folder))
     return writer.trigger(**trigger(pipeline, once=once)).foreachBatch(batches).start()
 
 
-def trigger(pipeline: Pipeline, *, once: bool) -> dict[str, str | bool]:
+def trigger(pipeline: Pipeline, *, once: bool) -> dict[str, Any]:
     """The pipeline's trigger in Spark's words."""
     if once or pipeline.trigger == "available_now":
         return {"availableNow": True}

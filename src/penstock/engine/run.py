@@ -17,6 +17,7 @@ from penstock.engine.faults import explain
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.session import session
+from penstock.engine.tables import committers
 from penstock.engine.watch import watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
 from penstock.ledger.lease import lease
@@ -27,7 +28,6 @@ from penstock.sinks.contract import Committer
 from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses
 from penstock.sources.position import check_position
-from penstock.task import DEAD_LETTERS
 from penstock.version import __version__
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Run:
         self._emit = emit
         once = options.once or pipeline.trigger == "available_now"
         self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
-        self.sinks: dict[str, Committer] = {name: sink.to.committer(name) for name, sink in pipeline.sinks.items()}
-        self.dead_letters: Committer = pipeline.dead_letters.committer(DEAD_LETTERS)
+        self.tables: dict[str, Committer] = {**committers(pipeline)}
 
     def to_the_end(self) -> None:
         began = time.monotonic()
@@ -121,14 +120,11 @@ class Run:
         return "stopped" if self.stopping.is_set() else "done"
 
     def _plan(self, cluster: Cluster) -> tuple[Plan, Preflight]:
-        tables = {DEAD_LETTERS: self.dead_letters, **self.sinks}
-        preflight = Preflight(self.pipeline.name, self.state, tables, self.options.file)
+        preflight = Preflight(self.pipeline.name, self.state, self.tables, self.options.file)
         ledger = preflight.check(self.id)
-        losses = Losses(
-            self.pipeline.name, self._policy(), cluster.earliest, f"penstock run {self.options.file}"
-        )
+        losses = Losses(self.pipeline.name, self._policy(), cluster.earliest, f"penstock run {self.options.file}")
         check_position(losses, cluster, self.pipeline, preflight.checkpoint)
-        ledger.open()
+        start = ledger.open()
         planned = preflight.checkpoint.planned
         self.emit(
             RunStarted(
@@ -139,8 +135,8 @@ class Run:
                 resumes_at=None if planned is None else planned + (planned == preflight.checkpoint.committed),
             )
         )
-        print_ = fingerprint(self.pipeline)
-        return Plan(self.pipeline, ledger, losses, self.sinks, self.dead_letters, print_, self.emit), preflight
+        plan = Plan(self.pipeline, ledger, losses, self.tables, fingerprint(self.pipeline), self.emit, start)
+        return plan, preflight
 
     def _policy(self) -> Literal["stop", "skip", "accept"]:
         if self.options.accept_loss:

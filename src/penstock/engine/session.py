@@ -17,9 +17,7 @@ from penstock.engine import jars, java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILE_SYSTEM_CHECKPOINTS = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
+FILE_SYSTEM_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 HIDE = "(?i)secret|password|token|access[.]?key|sasl|jaas|pem|private[ ._]?key|credential"
 LOG4J = """\
 rootLogger.level = warn

@@ -1,9 +1,9 @@
 """The ledger: create-once files that say what each batch meant to do, froze and did.
 
-    <state>/ledger/g<gen>/generation.json    who this is
-    <state>/ledger/g<gen>/intents/N.json     before any side effect
-    <state>/stage/g<gen>/N/manifest-K.json   after the pass; the highest K rules
-    <state>/ledger/g<gen>/outcomes/N.json    after every sink has batch N
+<state>/ledger/g<gen>/generation.json    who this is
+<state>/ledger/g<gen>/intents/N.json     before any side effect
+<state>/stage/g<gen>/N/manifest-K.json   after the pass; the highest K rules
+<state>/ledger/g<gen>/outcomes/N.json    after every sink has batch N
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import time
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from penstock import files
 from penstock.errors import Refused
-from penstock.ranges import Range, digest_of
 from penstock.ledger.records import Intent, Manifest, Outcome
+from penstock.ranges import Positions, Range, digest_of, positions_from_spark, positions_to_spark
 from penstock.version import __version__
 
 
@@ -41,14 +40,18 @@ class Ledger:
         generations = [int(name) for name in names if name.isdecimal()]
         return cls(state, pipeline, max(generations), run) if generations else None
 
-    def open(self) -> dict[str, Any]:
-        """Write down who this is, or read it. Another pipeline's state is refused."""
+    def open(self, start: Positions | None = None) -> Positions | None:
+        """Write down who this is, or read it: where this generation starts, if not where the pipeline file says.
+
+        Another pipeline's state is refused.
+        """
         identity = {
             "pipeline": self.pipeline,
             "generation": self.generation,
             "id": str(uuid.uuid4()),
             "created_at": now(),
             "version": __version__,
+            "start": None if start is None else positions_to_spark(start),
         }
         stands = json.loads(files.create_once(self.folder / "generation.json", files.to_json(identity)))
         if stands["pipeline"] != self.pipeline:
@@ -57,7 +60,7 @@ class Ledger:
                 data="Nothing was written.",
                 remedy="Give each pipeline a state of its own:  state: ./state/" + self.pipeline,
             )
-        return dict(stands)
+        return None if stands["start"] is None else positions_from_spark(stands["start"])
 
     # 1 intent
     def intend(self, batch_id: int, ranges: tuple[Range, ...], fingerprint: str) -> Intent:

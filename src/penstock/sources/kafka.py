@@ -53,12 +53,19 @@ def start_options(source: Kafka) -> dict[str, str]:
 
 
 def stream(
-    spark: SparkSession, source: Kafka, bootstrap: str, *, pipeline: str, max_rows: int, skip_losses: bool
+    spark: SparkSession,
+    source: Kafka,
+    bootstrap: str,
+    *,
+    pipeline: str,
+    max_rows: int,
+    skip_losses: bool,
+    start: Positions | None = None,
 ) -> DataFrame:
-    """The source's streaming rows, in the columns of `rows.SOURCE`."""
+    """The source's streaming rows, in the columns of `rows.SOURCE`. `start` rules over the source's own."""
     options = {
         **kafka_options(source, bootstrap, f"penstock-{pipeline}"),
-        **start_options(source),
+        **({"startingOffsets": positions_to_spark(start)} if start is not None else start_options(source)),
         "maxOffsetsPerTrigger": str(max_rows),
         "failOnDataLoss": str(not skip_losses).lower(),
     }
@@ -94,8 +101,7 @@ class Cluster:
         quiet.addHandler(logging.NullHandler())
         quiet.propagate = False
         self._admin = AdminClient(
-            {"bootstrap.servers": bootstrap, "error_cb": lambda _error: None, "socket.timeout.ms": 10_000},
-            logger=quiet,
+            {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "log_level": 0}, logger=quiet
         )
 
     def partitions(self, timeout: float = 10) -> dict[str, list[int]]:

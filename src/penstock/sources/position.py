@@ -14,8 +14,11 @@ from penstock.sources.losses import Losses, gaps_in, lost
 class Progress(Protocol):
     """What of a checkpoint matters here."""
 
-    planned: int | None
-    committed: int | None
+    @property
+    def planned(self) -> int | None: ...
+
+    @property
+    def committed(self) -> int | None: ...
 
     def start_of(self, batch_id: int) -> Positions: ...
 

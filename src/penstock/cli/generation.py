@@ -1,0 +1,40 @@
+"""penstock new-generation: start afresh and keep the tables."""
+
+from __future__ import annotations
+
+import uuid
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class From(StrEnum):
+    """Where the new generation begins."""
+
+    last = "last"
+    source = "source"
+
+
+def new_generation(
+    file: Annotated[Path, typer.Argument(help="The pipeline file.")],
+    begin: Annotated[
+        From,
+        typer.Option(
+            "--from",
+            help="`last`: after the last batch that the ledger knows to be done. `source`: where the file's "
+            "`start` says; rows that are read again will be in the tables twice.",
+        ),
+    ] = From.last,
+) -> None:
+    """Close the present generation in every table and open the next: its batches start at 0 under new keys."""
+    from penstock.engine.tables import committers
+    from penstock.operate.generation import new_generation as open_next
+    from penstock.spec import load_pipeline
+
+    pipeline = load_pipeline(file)
+    opened = open_next(pipeline.name, Path(pipeline.state), committers(pipeline), begin.value, uuid.uuid4().hex[:12])
+    where = "goes on after the last finished batch" if opened.start is not None else "begins where `start` says"
+    print(f"{pipeline.name}: generation {opened.old} is closed. Generation {opened.new} {where}.")
+    print(f"  Run it:  penstock run {file}")

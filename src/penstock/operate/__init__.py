@@ -1,0 +1,1 @@
+"""The brain of each operating verb; no printing here."""
