@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.formats.contract import Decoder
+    from penstock.formats.types import Field as SchemaField
 
 
 @formats.register("json")
@@ -34,15 +35,26 @@ class Json(DecodeOptions):
     @field_validator("schema_")
     @classmethod
     def _can_be_read(cls, text: str) -> str:
-        parse_ddl(text)
+        parse_ddl(text)  # raises DdlProblems, which carries line and column of every problem
         return text
 
     def column_types(self) -> dict[str, str]:
         """Column -> type as DDL spells it; no pyarrow needed."""
         return {field.name: str(field.type) for field in parse_ddl(self.schema_)}
 
+    @property
+    def fields(self) -> tuple[SchemaField, ...]:
+        return parse_ddl(self.schema_)
+
     def columns(self) -> pa.Schema:
-        raise NotImplementedError
+        return self.decoder().columns
 
     def decoder(self) -> Decoder:
-        raise NotImplementedError
+        from penstock.formats.json_columns import JsonDecoder
+
+        return JsonDecoder(
+            self.fields,
+            unknown_fields=self.unknown_fields,
+            tombstones=self.tombstones,
+            max_bytes=self.max_bytes.bytes,
+        )

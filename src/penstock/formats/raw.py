@@ -31,9 +31,9 @@ class Raw(DecodeOptions):
         return {"value": "BINARY"}
 
     def columns(self) -> pa.Schema:
-        import pyarrow as pa
-
-        return pa.schema([pa.field("value", pa.binary())])
+        return self.decoder().columns
 
     def decoder(self) -> Decoder:
-        raise NotImplementedError
+        from penstock.formats.raw_columns import RawDecoder
+
+        return RawDecoder(self.tombstones, self.max_bytes.bytes)

@@ -1,0 +1,118 @@
+"""The JSON decoder: whole columns by Arrow's reader, behind guards; single records by the scanner.
+
+Arrow's reader is quick, refuses a whole step for one bad record, and is lenient or even unsafe in a few places
+(a bare `null` at the start crashes it). So only records that are `{...}`, UTF-8 and free of NUL reach it; when it
+refuses, the record it names is taken out and judged by the scanner, and what it is known to let through is looked at
+afterwards. The scanner always has the last word, so both tiers give the same verdicts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pj
+
+from penstock.formats.arrow_types import to_arrow
+from penstock.formats.contract import Decoded
+from penstock.formats.json_arrow import has, read_type
+from penstock.formats.json_lines import offsets_of
+from penstock.formats.json_readers import Scanner
+from penstock.formats.json_step import Step
+from penstock.formats.json_unknown import UnknownFields
+from penstock.formats.types import Field
+from penstock.rows import Verdict
+
+MOST_ROWS, FEWEST_ROWS = 2048, 64
+STEP_BYTES = 4 << 20
+CALL_COST = 216
+"""Two parser calls cost as much as parsing so many records: with it the step follows the rate of bad records."""
+MAX_NAMES = 100
+
+Parse = Callable[[pa.Buffer, bool], pa.RecordBatch]
+
+
+class JsonDecoder:
+    """Decodes batches of values. It learns from one batch to the next how long its steps should be, and whether
+    the stream has unknown fields; neither changes a result."""
+
+    def __init__(
+        self, fields: tuple[Field, ...], *, unknown_fields: str = "ignore", tombstones: str = "reject", max_bytes: int
+    ) -> None:
+        self.fields, self.unknown_fields = fields, unknown_fields
+        self.tombstones, self.max_bytes = tombstones, max_bytes
+        self.columns = to_arrow(fields)
+        if unknown_fields == "keep":
+            self.columns = self.columns.append(pa.field("_unknown", pa.string()))
+        self.nullable = pa.schema([pa.field(field.name, field.type) for field in self.columns])
+        self.scanner = Scanner(fields, unknown_fields)
+        self.finder = UnknownFields(fields, unknown_fields == "keep")
+        self.parse = parser(fields)
+        self.bad_rate = 0.0
+        self.lenient = False
+
+    def decode(self, values: pa.Array) -> Decoded:
+        """Decode every value; `data` has a row for each, null where there is a verdict."""
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        verdicts: list[Verdict] = []
+        unknown: dict[str, int] = {}
+        parts = [pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in self.nullable], schema=self.nullable)]
+        first = 0
+        for last in self._steps(values):
+            step = Step(self, values.slice(first, last - first))
+            parts.append(step.run())
+            verdicts += [verdict._replace(row=verdict.row + first) for verdict in sorted(step.verdicts)]
+            _count(unknown, step.unknown)
+            self._learn(step)
+            first = last
+        return Decoded(pa.concat_batches(parts) if len(parts) != 2 else parts[1], verdicts, unknown)
+
+    def _steps(self, values: pa.Array) -> Iterator[int]:
+        """Where each step ends: bounded by rows and by bytes, at least one row."""
+        offsets = offsets_of(values)
+        first, count = 0, len(values)
+        while first < count:
+            full = int(np.searchsorted(offsets, offsets[first] + STEP_BYTES, "right")) - 1
+            first = max(first + 1, min(first + self._step_rows(), full, count))
+            yield first
+
+    def _step_rows(self) -> int:
+        """Short steps waste parser calls, long ones waste the work before a bad record."""
+        best = math.sqrt(CALL_COST / max(self.bad_rate, 1e-9))
+        return int(min(max(best, FEWEST_ROWS), MOST_ROWS))
+
+    def _learn(self, step: Step) -> None:
+        weight = min(1.0, step.size / 4096)
+        self.bad_rate += weight * (step.failures / step.size - self.bad_rate)
+        self.lenient = bool(step.unknown) and self.unknown_fields != "reject"
+
+
+def _count(counts: dict[str, int], found: list[tuple[int, tuple[str, ...]]]) -> None:
+    for _, names in sorted(found):
+        for name in names:
+            if name in counts or len(counts) < MAX_NAMES:
+                counts[name] = counts.get(name, 0) + 1
+
+
+def parser(fields: tuple[Field, ...]) -> Parse | None:
+    """Arrow's reader for these fields: one buffer of lines -> one batch. Raises `pa.ArrowInvalid`.
+
+    None if it cannot read them: it knows no MAP.
+    """
+    if any(has(field.type, "MAP") for field in fields):
+        return None
+    schema = pa.schema([pa.field(field.name, read_type(field.type)) for field in fields])
+    strict, lenient = (
+        pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=word) for word in ("error", "ignore")
+    )
+
+    def parse(buffer: pa.Buffer, ignore_unknown: bool) -> pa.RecordBatch:
+        # One block: a block that ends inside a record would need newlines to mean something.
+        read = pj.ReadOptions(use_threads=False, block_size=buffer.size + 1)
+        table = pj.read_json(pa.BufferReader(buffer), read, lenient if ignore_unknown else strict)
+        return table.combine_chunks().to_batches()[0]
+
+    return parse

@@ -1,0 +1,84 @@
+"""Records joined by newlines, as Arrow's JSON reader takes them; any range of them without copying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NEWLINE, NOTHING = pa.scalar(b"\n", pa.binary()), pa.scalar(b"", pa.binary())
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Records on their way to the parser.
+
+    Each begins with `{` and ends with `}`. So a newline between two of them can only lie between two documents (in a
+    text it would be an error), every document lies inside one record, and as many documents as records means one each.
+    """
+
+    rows: np.ndarray[tuple[int], np.dtype[np.int64]]
+    """Which row of the batch each record is."""
+    starts: np.ndarray[tuple[int], np.dtype[np.int64]]
+    """Where each begins in the buffer, and the end."""
+    buffer: pa.Buffer
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, first: int, last: int) -> pa.Buffer:
+        start = int(self.starts[first])
+        return self.buffer.slice(start, int(self.starts[last]) - start)
+
+    def record(self, index: int) -> bytes:
+        start = int(self.starts[index])
+        return bytes(self.buffer.slice(start, int(self.starts[index + 1]) - start - 1))
+
+    def holding(self, text: bytes, first: int, last: int, limit: int) -> list[int]:
+        """The first few records of the range that hold these bytes."""
+        data, base = memoryview(self.part(first, last)).tobytes(), int(self.starts[first])
+        found: list[int] = []
+        at = data.find(text)
+        while at >= 0 and len(found) < limit:
+            found.append(int(np.searchsorted(self.starts, base + at, "right")) - 1)
+            at = data.find(text, int(self.starts[found[-1] + 1]) - base)
+        return found
+
+
+def lines_of(values: pa.Array) -> Lines:
+    """All of these values; there is no null among them."""
+    joined = pc.binary_join_element_wise(values.cast(pa.binary()), NEWLINE, NOTHING)
+    starts = offsets_of(joined).astype(np.int64)
+    buffer = joined.buffers()[2].slice(int(starts[0]), int(starts[-1] - starts[0]))
+    return Lines(np.arange(len(values)), starts - starts[0], buffer)
+
+
+def lines_from(records: list[tuple[int, bytes]]) -> Lines:
+    """The records of these rows."""
+    sizes = np.fromiter((len(data) + 1 for _, data in records), np.int64, len(records))
+    buffer = pa.py_buffer(b"".join(part for _, data in records for part in (data, b"\n")))
+    rows = np.fromiter((row for row, _ in records), np.int64, len(records))
+    return Lines(rows, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), buffer)
+
+
+def offsets_of(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    """Where each value of a binary array begins in its data, and the end."""
+    if not len(values):
+        return np.zeros(1, np.int64)
+    width = np.int64 if pa.types.is_large_binary(values.type) else np.int32
+    return np.frombuffer(values.buffers()[1], width)[values.offset : values.offset + len(values) + 1]
+
+
+def sound(data: pa.Buffer) -> bool:
+    """UTF-8 without NUL: the parser takes a NUL for the end of its input, and checks no encoding."""
+    if not data.size or np.frombuffer(data, np.uint8).min() == 0:
+        return False
+    text = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, data.size], np.int32)), data)
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
