@@ -12,17 +12,19 @@ from typing import Any
 from penstock.errors import SinkRefused
 from penstock.sinks.delta.state import TableState
 
-MAX_READER, MAX_WRITER = 3, 7
+MAX_READER, MAX_WRITER, IDENTITY_WRITER = 3, 7, 6
 FEATURES = {"appendOnly", "invariants", "changeDataFeed", "timestampNtz"}
 """Right for plain appends: they add no change files, and NOT NULL is the writer's to enforce."""
 UNUSED_FEATURES = {"checkConstraints", "generatedColumns"}
 """Right as long as no constraint and no column makes use of them; that is checked by themselves."""
 SWITCHES = {"delta.enableChangeDataFeed", "delta.enableExpiredLogCleanup", "delta.enableFullRetentionCheck"}
+MAPPED = "column mapping"
+"""Every column of such a table bears its mark: it is named once."""
 FIELD_MARKS = {
     "delta.generationExpression": "a generated column",
     "delta.invariants": "an invariant (a condition on a column)",
     "delta.identity": "an identity column",
-    "delta.columnMapping": "column mapping",
+    "delta.columnMapping": MAPPED,
     "delta.typeChanges": "type widening",
     "__CHAR_VARCHAR_TYPE_STRING": "a CHAR or VARCHAR column",
     "CURRENT_DEFAULT": "a column default",
@@ -64,7 +66,9 @@ def objections(state: TableState) -> list[str]:
 
 def _protocol(state: TableState) -> Iterator[str]:
     if state.reader > MAX_READER or state.writer > MAX_WRITER:
-        yield f"protocol version ({state.reader}, {state.writer})"
+        yield f"the protocol version ({state.reader}, {state.writer})"
+    if state.writer == IDENTITY_WRITER:
+        yield "the writer version 6 (identity columns)"
     for feature in state.features:
         if feature not in FEATURES | UNUSED_FEATURES:
             yield f"the table feature `{feature}`"
@@ -76,14 +80,14 @@ def _properties(configuration: dict[str, str]) -> Iterator[str]:
         if name.startswith("delta.constraints."):
             yield f"the CHECK constraint `{name.removeprefix('delta.constraints.')}`"
         elif name == "delta.columnMapping.mode" and value.strip().lower() != "none":
-            yield f"column mapping (`{name} = {value}`)"
+            yield MAPPED
         elif name == "delta.setTransactionRetentionDuration":
             yield f"`{name} = {value}` (it forgets which batches were committed, so that they could land twice)"
         elif (
             (name.startswith("delta.enable") and switched_on and name not in SWITCHES)
             or (name.startswith("delta.feature.") and name.removeprefix("delta.feature.") not in FEATURES)
             or (name == "delta.checkpointPolicy" and value.strip().lower() != "classic")
-            or name.startswith(("delta.universalFormat.", "delta.coordinatedCommits.", "delta.rowTracking."))
+            or name.startswith(("delta.universalFormat.", "delta.coordinatedCommits."))
         ):
             yield f"the property `{name} = {value}`"
 
@@ -92,7 +96,7 @@ def _marks(field: dict[str, Any], at: str) -> Iterator[str]:
     for key in field.get("metadata") or {}:
         for prefix, what in FIELD_MARKS.items():
             if key.startswith(prefix):
-                yield f"{what} (`{at}`)"
+                yield what if what == MAPPED else f"{what} (`{at}`)"
                 break
         else:
             if key.startswith("delta."):

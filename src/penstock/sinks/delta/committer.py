@@ -18,14 +18,14 @@ from penstock.sinks.contract import Frozen, Receipt, WriteKey
 from penstock.sinks.delta import allow, log
 from penstock.sinks.delta.changes import changes
 from penstock.sinks.delta.columns import check_partitioning, delta_fields, missing_from
-from penstock.sinks.delta.handle import Handle
+from penstock.sinks.delta.handle import Handle, first_line
 from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.target import DeltaTarget, Lineage, with_lineage, written_columns
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between the tries of one commit; after the last, `Unavailable` hands it to the run's own patience."""
 
 
@@ -102,7 +102,8 @@ class DeltaCommitter:
             if pause is not None:
                 time.sleep(pause)
         raise Unavailable(
-            f"sink {self.name}, batch {key.batch_id}: table {self.table} could not be committed to: {failure}",
+            f"sink {self.name}, batch {key.batch_id}: table {self.table} could not be committed to: "
+            f"{first_line(failure) if failure else ''}",
             data="Nothing of this batch is visible in it; its files are kept and will be tried again.",
         ) from failure
 
@@ -119,7 +120,9 @@ class DeltaCommitter:
             self._grow(table, new, key)
             return self._try(frozen, key, story)
         self._append(table, frozen, key, story)
-        landed = self._landed(key)
+        landed = log.find_after(self.table, key.app, key.batch_id, table.version())
+        if landed is None:
+            raise OSError(f"the commit of batch {key.batch_id} is not in the log")
         log.keep(self.table, landed.version)
         return Receipt(self.name, "committed", landed.version, frozen.rows)
 
@@ -143,14 +146,6 @@ class DeltaCommitter:
                 custom_metadata={"userMetadata": json.dumps(told, separators=(",", ":"))},
             ),
         )
-
-    def _landed(self, key: WriteKey) -> log.Commit:
-        """Our commit as it stands in the log: the call that made it does not say its version."""
-        table = self.handle.fresh()
-        found = table and log.find(self.table, key.app, key.batch_id, table.version())
-        if not found:
-            raise OSError(f"the commit of batch {key.batch_id} is not in the log")
-        return found
 
     def _recognised(self, table: DeltaTable | None, frozen: Frozen, key: WriteKey) -> log.Commit | None:
         """The earlier commit of this batch, if there is one. Halts if it is another batch under the same key.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import SinkRefused, Unavailable
 from penstock.sinks.delta import log
+from penstock.sinks.delta.allow import LATER
 from penstock.sinks.delta.state import TableState
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Handle:
             self.now = None
         except (DeltaError, OSError) as error:
             self.forget()
-            raise Unavailable(f"sink {self.sink}: table {self.table} cannot be read: {error}") from error
+            raise self._unreadable(error) from error
         self._mark = log.mark(self.table, self.now.version()) if self.now is not None else None
         return self.now
 
@@ -71,16 +72,29 @@ class Handle:
                 mode="error",
                 partition_by=list(partition_by),
                 configuration=dict(properties),
+                raise_if_key_not_exists=all(name.startswith("delta.") for name in properties),
             )
             log.keep_new(self.table)
         except (DeltaError, OSError, ValueError) as error:
             if not log.exists(self.table):
                 raise SinkRefused(
-                    f"sink {self.sink}: table {self.table} could not be created: {error}",
+                    f"sink {self.sink}: table {self.table} could not be created: {first_line(error)}",
                     data="penstock wrote nothing.",
                 ) from error
+
+    def _unreadable(self, error: Exception) -> Unavailable | SinkRefused:
+        """Time may cure a disk that is away, but not a table that is newer than the library."""
+        what = f"sink {self.sink}: table {self.table} cannot be read: {first_line(error)}"
+        if "Unsupported" in str(error):
+            return SinkRefused(what, data="penstock wrote nothing to it.", remedy=LATER)
+        return Unavailable(what, data="Nothing was written to it.")
 
     def _open(self) -> DeltaTable | None:
         from deltalake import DeltaTable
 
         return DeltaTable(self.table) if log.exists(self.table) else None
+
+
+def first_line(error: Exception) -> str:
+    """What delta-rs says, without the stack that it may append."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

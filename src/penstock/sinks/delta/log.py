@@ -55,6 +55,18 @@ def find(table: str, app: str, batch_id: int, newest: int) -> Commit | None:
     return None
 
 
+def find_after(table: str, app: str, batch_id: int, version: int) -> Commit | None:
+    """The commit of this batch, looked for in the versions after this one."""
+    while True:
+        version += 1
+        try:
+            text = _commit(table, version).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        if app in text and (found := _read(text, app, batch_id)) is not None:
+            return Commit(version, found)
+
+
 def _read(text: str, app: str, batch_id: int) -> dict[str, Any] | None:
     """The story of a commit, if it is the one of this batch; empty if it has none of ours."""
     actions = [json.loads(line) for line in text.splitlines() if line.strip()]

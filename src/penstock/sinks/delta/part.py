@@ -67,7 +67,7 @@ class Part:
         self.flush()
         try:
             self._file.close()
-        except OSError:
+        except (OSError, RuntimeError):
             self._abandon()
             raise
         stats = statistics(self._footers[0], self.wanted, self._nan, self._nulls)
@@ -97,7 +97,7 @@ class Part:
 
     def _abandon(self) -> None:
         """Take the broken file away: on a full disk its space is needed. Nobody knows its name yet."""
-        with suppress(OSError, pa.ArrowException):
+        with suppress(OSError, RuntimeError):  # pyarrow cannot close what it could not write, and says so twice
             if self._file is not None:
                 self._file.close()
         self.path.unlink(missing_ok=True)
