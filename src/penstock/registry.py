@@ -1,16 +1,18 @@
 """Kind and name -> options model: how the pipeline file's words find the parts that do the work.
 
 A part registers its options model; the model's own methods build the part (lazily, so that reading a file needs
-no Spark). A part of ours is found by its file: the sink `delta` is `penstock/sinks/delta`, and nothing else needs to
-be told of it. Parts that live elsewhere register themselves when they are imported.
+no Spark). A part of ours is found by the line that registers it, in any file of its kind's package: nothing else needs
+to be told of it. Parts that live elsewhere register themselves when they are imported.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, TypeVar
 
 from penstock.options import Options
@@ -55,25 +57,29 @@ class Kind:
         return self._models[name] if isinstance(name, str) and name in self else None
 
     def __contains__(self, name: object) -> bool:
-        if name not in self._models and isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            self._look_in(name)
+        if name not in self._models and name in self._homes:
+            importlib.import_module(self._homes[str(name)])
         return name in self._models
 
     def __iter__(self) -> Iterator[str]:
-        """Every name; this imports every part, so only error texts and reference pages ask for it."""
-        for module in self._modules():
-            self._look_in(module)
-        return iter(sorted(self._models))
+        """Every name. No part is imported for that: error texts ask for it, and they must be quick too."""
+        return iter(sorted({*self._models, *self._homes}))
 
-    def _look_in(self, name: str) -> None:
-        """Import the part's own file. The package goes first: it may say that a part lives under another name."""
-        importlib.import_module(self.package)
-        if name not in self._models and name in self._modules():
-            importlib.import_module(f"{self.package}.{name}")
-
-    def _modules(self) -> list[str]:
+    @cached_property
+    def _homes(self) -> dict[str, str]:
+        """Name -> module of every part in our own package, read from the `@....register("name")` lines."""
         package = importlib.import_module(self.package)
-        return [module.name for module in pkgutil.iter_modules(package.__path__)]
+        homes: dict[str, str] = {}
+        for module in pkgutil.iter_modules(package.__path__, f"{self.package}."):
+            source = _source(module.name)
+            homes |= dict.fromkeys(re.findall(r'^@\w+\.register\("(\w+)"\)', source, re.MULTILINE), module.name)
+        return homes
+
+
+def _source(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    read = getattr(spec.loader, "get_source", None) if spec else None
+    return (read(module) if read else None) or ""
 
 
 sources = Kind("source", "penstock.sources")

@@ -69,7 +69,7 @@ def read_text(data: bytes, file: str, folder: FilePath) -> Document:
     except Unreadable as error:
         raise _invalid(file, *builder.problems, error.found) from None
     except MarkedYAMLError as error:
-        raise _invalid(file, *builder.problems, _syntax(error)) from None
+        raise _invalid(file, *builder.problems, _syntax(error, text)) from None
     except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, KeyError):
         # ruamel lets a few slips of its own through, and without a place: `\UFFFFFFFF`, `%YAML x`
         raise _invalid(file, _slip(text)) from None
@@ -111,7 +111,7 @@ def _cannot_open(error: Exception) -> tuple[str, str]:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}.", ""
 
 
-def _syntax(error: MarkedYAMLError) -> Found:
+def _syntax(error: MarkedYAMLError, text: str) -> Found:
     mark: Any = error.problem_mark or error.context_mark
     place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
     what = str(error.problem or error.context or "unknown").strip().splitlines()[0]
@@ -119,6 +119,8 @@ def _syntax(error: MarkedYAMLError) -> Found:
     remedy = ""
     if since is not None and since.line + 1 < place.line:
         remedy = f"What it belongs to begins at line {since.line + 1}, column {since.column + 1}."
+    if "${" in [*text.splitlines(), ""][min(place.line - 1, text.count("\n"))]:
+        remedy = 'Inside `[ ]` and `{ }` a reference needs quotes, like  ["${env:BROKERS}"]'
     words = next((words for begin, words in _IN_WORDS.items() if what.startswith(begin)), what.rstrip(".") + ".")
     return (place, (), f"is not valid YAML: {words}", remedy)
 
