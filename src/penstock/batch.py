@@ -24,6 +24,7 @@ from penstock import failpoints
 from penstock.conserve import Reading
 from penstock.errors import NotConserved, TableChanged
 from penstock.ledger.ledger import Ledger, age_of, now
+from penstock.ledger.preflight import not_behind
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.observe.events import BatchCommitted, BatchStarted, Emit, RecordsLost, UnknownFields
 from penstock.pipeline import Pipeline
@@ -87,6 +88,9 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     with clock.step("intent"):  # 1
         plan.losses.check(ranges)
         intent = plan.ledger.intend(batch_id, ranges, plan.fingerprint)
+        last = plan.ledger.last_outcome()
+        for name, table in plan.tables.items():
+            not_behind(intent.pipeline, name, table.watermark(intent.key(name).app), last, "penstock new-generation")
     plan.emit(BatchStarted(pipeline=plan.pipeline.name, batch_id=batch_id, offsets=sum(map(len, ranges))))
     found = _usable(plan, intent)
     manifest = found or freeze(plan, rows, intent, clock)  # 2-4
@@ -94,7 +98,7 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
         receipts = publish(plan, manifest, intent)
     # 6 topics: one transaction per Kafka cluster, with the Kafka sink
     with clock.step("outcome"):  # 7
-        outcome = plan.ledger.close(_outcome(plan, intent, manifest, receipts, clock, replayed=found is not None))
+        outcome = plan.ledger.close(_outcome(intent, manifest, receipts, last, clock, replayed=found is not None))
     _tell(plan, outcome)
     failpoints.reach("before:return")  # 8
 
@@ -194,9 +198,14 @@ def _story(manifest: Manifest, intent: Intent) -> dict[str, Any]:
 
 
 def _outcome(
-    plan: Plan, intent: Intent, manifest: Manifest, receipts: dict[str, Receipt], clock: Clock, *, replayed: bool
+    intent: Intent,
+    manifest: Manifest,
+    receipts: dict[str, Receipt],
+    earlier: Outcome | None,
+    clock: Clock,
+    *,
+    replayed: bool,
 ) -> Outcome:
-    earlier = plan.ledger.last_outcome()
     last_written = dict(earlier.last_written) if earlier else {}
     last_written |= {name: intent.batch_id for name in receipts if manifest.sinks[name].rows}
     totals = earlier.totals if earlier else Fates()

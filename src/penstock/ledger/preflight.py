@@ -85,14 +85,7 @@ class Preflight:
                     data=f"The sink is ahead: its next batches would be taken for done and skipped. {NOTHING}",
                     remedy=f"Restore the newest state, or start afresh and keep the tables:  {self._afresh}",
                 )
-            written = last.last_written.get(name) if last else None
-            if written is not None and (watermark is None or watermark < written):
-                raise Refused(
-                    f"{self.pipeline}, sink {name}: the ledger says that it holds batch {written}, but the table "
-                    f"{'has none of this pipeline' if watermark is None else f'ends at batch {watermark}'}.",
-                    data=f"The table was dropped, replaced or restored; going on would leave a hole. {NOTHING}",
-                    remedy=f"Bring the table back, or start afresh:  {self._afresh}",
-                )
+            not_behind(self.pipeline, name, watermark, last, self._afresh)
 
     def _newest_generation(self, name: str, table: Committer) -> tuple[int, int] | None:
         """The newest generation of this pipeline that wrote to the table, and its last batch."""
@@ -104,3 +97,15 @@ class Preflight:
     @property
     def _afresh(self) -> str:
         return f"penstock new-generation {self.file}"
+
+
+def not_behind(pipeline: str, name: str, watermark: int | None, last: Outcome | None, afresh: str) -> None:
+    """Refuse a sink that has less than the ledger says it was given: before the first batch, and before each one."""
+    written = last.last_written.get(name) if last else None
+    if written is not None and (watermark is None or watermark < written):
+        raise Refused(
+            f"{pipeline}, sink {name}: the ledger says that it holds batch {written}, but the table "
+            f"{'has none of this pipeline' if watermark is None else f'ends at batch {watermark}'}.",
+            data=f"The table was dropped, replaced or restored; going on would leave a hole. {NOTHING}",
+            remedy=f"Bring the table back, or start afresh and keep what is there:  {afresh}",
+        )
