@@ -1,8 +1,9 @@
-"""Brings both sets of jars into the cache; ends with 10 when it had to fetch, 1 with a message when it could not."""
+"""Brings both sets of jars into the cache. Ends with 10 if it had to fetch, 11 if there is no Java, 1 if it failed."""
 
 import sys
 
 from penstock.engine import jars
+from penstock.engine.java import java_home
 from penstock.errors import PenstockError
 
 said: list[str] = []
@@ -13,6 +14,10 @@ def say(line: str) -> None:
     print(f"setup: {line}", flush=True)
 
 
+try:
+    java_home()
+except PenstockError:
+    sys.exit(11)
 try:
     for name in jars.LOCKS:
         jars.ensure(name, say)

@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def make_venv() -> bool:
-    if PYTHON.exists() and subprocess.run([PYTHON, "-c", "pass"], check=False).returncode == 0:
+    if PYTHON.exists():  # a link: it does not exist once the Python it was made with is gone
         return False
     say("making .venv with " + sys.version.split()[0])
     run([sys.executable, "-m", "venv", "--clear", VENV], "On Debian and Ubuntu:  apt-get install python3-venv")
@@ -58,17 +58,18 @@ def install_penstock() -> bool:
 
 def fetch_runtime() -> bool:
     """Java and jars. Asked of penstock itself each time: both live outside .venv, where they may be removed."""
-    if probe("from penstock.engine.java import java_home; java_home()"):
+    done = subprocess.run([PYTHON, ROOT / "scripts" / "fetch_jars.py"], check=False).returncode
+    if done == NO_JAVA:
         say("this machine has no Java 17 or newer: fetching a runtime into .venv")
         pip("--require-hashes", "-r", JAVA)
-    done = subprocess.run([PYTHON, ROOT / "scripts" / "fetch_jars.py"], check=False).returncode
+        return fetch_runtime()
     if done not in (0, FETCHED):
         raise SystemExit(done)
     return done == FETCHED
 
 
-FETCHED = 10
-"""What scripts/fetch_jars.py ends with when it had something to do."""
+FETCHED, NO_JAVA = 10, 11
+"""What scripts/fetch_jars.py ends with when it had something to do, and when it found no Java."""
 
 
 class Stamp:
@@ -112,11 +113,6 @@ def run_plainly(command: list[str | Path]) -> None:
 def run(command: list[str | Path], remedy: str) -> None:
     if subprocess.run(command, check=False).returncode:
         raise SystemExit(f"setup: that failed (above). {remedy}")
-
-
-def probe(code: str) -> bool:
-    """Whether this code fails in .venv."""
-    return subprocess.run([PYTHON, "-c", code], check=False, capture_output=True).returncode != 0
 
 
 def say(line: str) -> None:

