@@ -28,6 +28,8 @@ def _plain(value: str, example: str = "./lake/orders") -> str:
         raise Wrong("is a path with blanks or control characters around it or in it.", "Take them out.")
     if re.match(r"^[A-Za-z]:[\\/]", value) or value.startswith("\\"):
         raise Wrong("looks like a Windows path.", "Write it with  /  and without a drive, like  " + example)
+    if value.startswith("~"):
+        raise Wrong("`~` is not filled in.", "Write  ${env:HOME}  instead.")
     scheme = _SCHEME.match(value)
     if scheme and scheme[1].lower() != "file":
         remedy = f"Write a path of this machine, like  {example}"

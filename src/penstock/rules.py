@@ -98,19 +98,18 @@ def partitions(name: str, sink: Any, decode: Any) -> Iterator[Wrong]:
     """Partition columns must be there, once, of a type that can partition, and leave something to write."""
     wanted: tuple[str, ...] = getattr(sink, "partition_by", ())
     types = column_types(decode)
+    lineage = LINEAGE if getattr(sink, "lineage", "") == "columns" else set()
     for place, column in enumerate(wanted):
         at = (name, "to", "delta", "partition_by", place)
         if wanted.index(column) != place:
             yield Wrong(f"`{column}` is listed twice.", at=at)
-        elif types is not None:
+        elif types is not None and column not in lineage:
             yield from _can_partition(column, types, at)
     if types and len(Counter(wanted)) >= len(types) and set(wanted) >= set(types):
         yield Wrong("a table needs a column beside its partition columns.", at=(name, "to", "delta", "partition_by"))
 
 
 def _can_partition(column: str, types: Mapping[str, str], at: tuple[str | int, ...]) -> Iterator[Wrong]:
-    if column in LINEAGE:
-        return
     if column not in types:
         known = ", ".join(f"`{each}`" for each in types)
         yield Wrong(f"`decode` gives no column `{column}`.", f"It gives {known}.", at=at)
