@@ -45,7 +45,11 @@ def test_a_mirror_of_the_users_own_is_used(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_java_reads_the_trust_store_we_write(tmp_path: Path) -> None:
-    keytool = [java(), "-m", "java.base/sun.security.tools.keytool.Main"]  # in every runtime, unlike the program
+    keytool: list[str | Path] = [
+        java(),
+        "-m",
+        "java.base/sun.security.tools.keytool.Main",
+    ]  # in every runtime, unlike the program
     certificates = truststore.system_certificates()
     truststore.write_store(tmp_path / "trusted.jks", certificates)
     told = subprocess.run(
