@@ -27,7 +27,7 @@ def test_a_duration_is_a_number_and_its_unit(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "10", "seconds", "10 sec", "1 secondss", "-1 seconds", "0 seconds", "1e3 hours", "١ days", "9" * 400 + " days"],
+    ["", "10", "seconds", "1 sec", "1 secondss", "-1 seconds", "0 seconds", "1e3 hours", "١ days", "9" * 400 + " days"],
 )  # fmt: skip
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="Write it like  10 seconds"):

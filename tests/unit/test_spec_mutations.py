@@ -96,6 +96,11 @@ def test_a_mutated_file_loads_or_says_why(changes: list[tuple[str, int, int, str
 @example(b'pipeline: "\\x00"')
 @example(b"? {a: b}\n: c")
 @example(b"a: &a [*a]")
+@example(b"{" * 2000)
+@example(b"[" * 2000)
+@example(b"? " * 2000)
+@example(b"- " * 2000)
+@example(b"".join(b" " * level + b"~:\n" for level in range(1000)))
 @example(b"%YAML 9.9\n---\na: b")
 @example(b"a: 0o\nb: 0x\nc: 1.e\nd: .\n")
 def test_any_bytes_load_or_say_why(data: bytes) -> None:

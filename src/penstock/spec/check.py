@@ -84,8 +84,9 @@ class _Late:
         if kind == "missing":
             yield from self._missing(spot)
         elif isinstance(error, ValueError) and hasattr(error, "problems") and spot.node:
+            inside = Inside(self.document.text, spot.node)
             for row, column, message, remedy in error.problems:
-                yield _inside(self.document.text, spot.node, row, column), spot.path, message, remedy
+                yield inside.place(row, column), spot.path, message, remedy
         else:
             spot.on_key |= kind == "invalid_key"
             node = None if spot.on_key else spot.node
@@ -140,14 +141,24 @@ class Spot:
         return self.node.place
 
 
-def _inside(text: str, node: Node, row: int, column: int) -> Place:
-    """The place in the file of a place in a text value; the value's start where that cannot be told."""
-    if node.style == "|":
-        lines, content = text.splitlines(), [*node.written.split("\n"), ""]
-        at = node.place.line + row - 1
-        if at < len(lines) and row <= len(content) and content[row - 1] and lines[at].endswith(content[row - 1]):
-            return Place(at + 1, len(lines[at]) - len(content[row - 1]) + column)
-    written, quoted = text[slice(*node.span)], node.style in ("'", '"')
-    if row == 1 and "\n" not in written and (written[1:-1] if quoted else written) == node.written:
-        return Place(node.place.line, node.place.column + quoted + column - 1)
-    return node.place
+class Inside:
+    """Places within a text value -> places in the file; the value's start where that cannot be told."""
+
+    def __init__(self, text: str, node: Node) -> None:
+        self.node = node
+        written, quoted = text[slice(*node.span)], node.style in ("'", '"')
+        self.indent = int(quoted)
+        self.one_line = "\n" not in written and (written[1:-1] if quoted else written) == node.written
+        self.lines = text.splitlines() if node.style == "|" else []
+        self.content = node.written.split("\n")
+
+    def place(self, row: int, column: int) -> Place:
+        first = self.node.place
+        if self.one_line and row == 1:
+            return Place(first.line, first.column + self.indent + column - 1)
+        at = first.line + row - 1  # of `lines`: the block begins on the line below its `|`
+        if at < len(self.lines) and row <= len(self.content):
+            line, content = self.lines[at], self.content[row - 1]
+            if content and line.endswith(content):
+                return Place(at + 1, len(line) - len(content) + column)
+        return first

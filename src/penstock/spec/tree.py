@@ -152,7 +152,7 @@ class Builder:
         while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
             key = self._key(key_event, path)
             place = _place(key_event)
-            child = self._node(next(self.events), path if key is None else (*path, key))
+            child = self._node(next(self.events), (*path, "?" if key is None else key))
             if key is None:
                 continue
             if key in node.keys:
@@ -169,18 +169,18 @@ class Builder:
 
     def _key(self, event: Any, path: Path) -> str | int | None:
         """The key, or None where it cannot be one; the problem is noted."""
+        if isinstance(event, yaml.CollectionStartEvent):
+            self._stop(_place(event), path, "a list or a map cannot be a key.", "A key is a word.")
         key = self._node(event, path)
-        if key.kind == "scalar" and key.written == "<<" and not key.style:
+        if key.written == "<<" and not key.style:
             self._add(_place(event), path, "merge keys (`<<`) are not taken.", "Write the keys out.")
-        elif key.kind == "scalar" and isinstance(key.value, str):
+        elif isinstance(key.value, str):
             return key.value
         elif isinstance(key.value, int) and not isinstance(key.value, bool):
             return int(key.value)
         else:
-            found = f"`{shortened(key.written)}`" if key.kind == "scalar" else f"a {key.kind}"
-            self._add(
-                _place(event), path, f"{found} cannot be a key.", "A key is a word. If it is meant as text, quote it."
-            )
+            found = shortened(key.written) if key.kind == "scalar" else f"a {key.kind}"
+            self._add(_place(event), path, f"`{found}` cannot be a key.", "If it is meant as text, quote it.")
         return None
 
     def _scalar(self, event: Any, path: Path) -> Node:
