@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from penstock.dev import kafka as dev
-from penstock.errors import SetupFailed
+from penstock.errors import PenstockError, SetupFailed
 from penstock.testing.kafka import (
     DevKafka,
     delete_records,
@@ -59,6 +59,16 @@ def test_a_topic_is_created_once_and_left_alone_after(kafka: DevKafka) -> None:
     assert ensure_topic(kafka.bootstrap, "once", partitions=3)
     assert not ensure_topic(kafka.bootstrap, "once", partitions=5)
     assert len(end_offsets(kafka.bootstrap, "once")) == 3
+
+
+def test_what_the_broker_refuses_is_told_in_words(kafka: DevKafka, topic: Topics) -> None:
+    with pytest.raises(PenstockError, match="topic no such name! cannot be created"):
+        ensure_topic(kafka.bootstrap, "no such name!")
+    name = topic("small", partitions=1, **{"max.message.bytes": "2000"})
+    with pytest.raises(PenstockError, match=f"1 of 1 records for {name} were not written"):
+        produce(kafka.bootstrap, name, [b"x" * 5000])
+    with pytest.raises(PenstockError, match=f"record 2 for topic {name} was refused(.|\n)*1 were written"):
+        produce(kafka.bootstrap, name, [b"fits", b"x" * 20 * 1024 * 1024])
 
 
 def test_data_survive_a_crash_and_a_change_of_ports(folder: Path) -> None:

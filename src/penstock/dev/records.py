@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.dev.topics import admin
-from penstock.errors import Unavailable
+from penstock.errors import PenstockError, Unavailable
 
 Headers = Sequence[tuple[str, bytes | None]]
 Bytes = bytes | str | None
@@ -64,10 +64,14 @@ def produce_pairs(bootstrap: str, topic: str, pairs: Iterable[tuple[Bytes, Bytes
         for key, value in pairs:
             _send(producer, topic, key=key, value=value, on_delivery=delivered, **fixed)
             count += 1
+    except KafkaException as error:
+        raise PenstockError(
+            f"record {count + 1} for topic {topic} was refused: {error.args[0].str()}.", data=f"{count} were written."
+        ) from error
     finally:
         producer.flush()
     if refused:
-        raise KafkaException(refused[0])
+        raise PenstockError(f"{len(refused)} of {count} records for {topic} were not written: {refused[0].str()}.")
     return count
 
 

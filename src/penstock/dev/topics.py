@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from penstock.errors import Unavailable
+from penstock.errors import PenstockError, Unavailable
 
 
 def admin(bootstrap: str) -> AdminClient:
@@ -19,7 +19,10 @@ def admin(bootstrap: str) -> AdminClient:
 
 def partitions_of(client: AdminClient, topic: str) -> int:
     """How many partitions a topic has, counting those with a leader; 0 when there is no such topic."""
-    found = client.list_topics(timeout=10).topics.get(topic)
+    try:
+        found = client.list_topics(timeout=10).topics.get(topic)
+    except KafkaException as error:
+        raise Unavailable(f"the broker does not say which topics it has: {error.args[0].str()}") from error
     return 0 if found is None or found.error else sum(1 for part in found.partitions.values() if part.leader >= 0)
 
 
@@ -32,7 +35,7 @@ def ensure_topic(bootstrap: str, topic: str, partitions: int = 4, config: Mappin
         client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])[topic].result(30)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
+            raise PenstockError(f"topic {topic} cannot be created at {bootstrap}: {error.args[0].str()}") from error
     deadline = time.monotonic() + 30
     while not partitions_of(client, topic):
         if time.monotonic() > deadline:
