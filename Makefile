@@ -1,8 +1,8 @@
 # penstock. `make` lists the targets; each one sets up what it needs (.venv, Java, jars) on a machine that has Python 3.11+.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-# The first of these that is 3.11 or newer; name another with  make PYTHON=/path/to/python3 ...
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+# What makes .venv: the first of these that is 3.11 or newer. Name another with  make PYTHON=/path/to/python3 ...
+PYTHON ?= $(shell for p in .venv/bin/python python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 BIN := .venv/bin
 TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
@@ -13,8 +13,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## virtual environment, pinned packages, Java if there is none, jars; nothing the second time
-	@test -n "$(PYTHON)" || { echo "setup: no Python 3.11 or newer on the PATH. Install one, or:  make PYTHON=/path/to/python3 setup" >&2; exit 1; }
-	@"$(PYTHON)" scripts/setup.py
+	@python="$(PYTHON)"; test -n "$$python" || { echo "setup: no Python 3.11 or newer on the PATH. Install one, or:  make PYTHON=/path/to/python3 setup" >&2; exit 1; }; \
+	"$$python" scripts/setup.py
 
 demo: setup ## Kafka, a payments stream, a pipeline killed in mid-batch, and the proof that nothing was lost or doubled
 	@$(BIN)/penstock demo

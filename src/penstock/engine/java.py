@@ -11,7 +11,7 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-from penstock.engine.cache import cache_home
+from penstock.engine.cache import cache_home, write_atomically
 from penstock.errors import SetupFailed
 
 OLDEST = 17
@@ -104,11 +104,7 @@ def _home_around(runtime: Path) -> Path:
     home = _own_homes() / hashlib.sha256(script.encode()).hexdigest()[:16]
     binary = home / "bin" / "java"
     if not binary.is_file():
-        binary.parent.mkdir(parents=True, exist_ok=True)
-        fresh = binary.with_name(f".java.{os.getpid()}")
-        fresh.write_text(script, encoding="utf-8")
-        fresh.chmod(0o755)
-        fresh.replace(binary)
+        write_atomically(binary, script, mode=0o755)
     return home
 
 
