@@ -1,14 +1,15 @@
 """Between Arrow's JSON reader and our columns: what it reads, what must be looked at again, what is converted.
 
 Arrow's reader knows no DATE and takes BINARY as plain text, so both are read as text and converted here; it knows
-no NOT NULL, gives infinities for what overflows, and reads times outside the years 0001 to 9999. `suspects` names
-the rows with any of these; the scanner judges them.
+no NOT NULL, gives infinities for what overflows, reads times outside the years 0001 to 9999, and takes `1e4` for a
+DECIMAL(6,2), which it then does not fit. `suspects` names the rows with any of these; the scanner judges them.
 """
 
 from __future__ import annotations
 
 import binascii
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.arrow_types import arrow_type
+from penstock.formats.json_scalars import EXACT
 from penstock.formats.types import Field, Type
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -55,6 +57,9 @@ def _inner_suspects(array: pa.Array, kind: Type) -> Iterator[Indices]:
             finite = pc.is_finite(array)
             if pc.all(finite).as_py() is False:
                 yield _where(pc.invert(finite))
+        case "DECIMAL":
+            most = Decimal(10**kind.precision - 1).scaleb(-kind.scale, EXACT)
+            yield from _outside(array, most.copy_negate(), most)
         case "TIMESTAMP":
             yield from _outside(array.view(pa.int64()), FIRST, LAST)
         case "DATE":
@@ -78,10 +83,11 @@ def _struct_suspects(array: pa.StructArray, kind: Type) -> Iterator[Indices]:
             yield _where(missing if there is None else pc.and_(missing, there))
 
 
-def _outside(array: pa.Array, least: int, most: int) -> Iterator[Indices]:
+def _outside(array: pa.Array, least: int | Decimal, most: int | Decimal) -> Iterator[Indices]:
     ends = pc.min_max(array)
     if ends["min"].is_valid and (ends["min"].as_py() < least or ends["max"].as_py() > most):
-        yield _where(pc.or_(pc.less(array, least), pc.greater(array, most)))
+        low, high = pa.scalar(least, array.type), pa.scalar(most, array.type)
+        yield _where(pc.or_(pc.less(array, low), pc.greater(array, high)))
 
 
 def _bad_dates(array: pa.Array) -> Iterator[Indices]:

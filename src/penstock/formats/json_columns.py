@@ -20,6 +20,7 @@ from penstock.formats.contract import Decoded
 from penstock.formats.json_arrow import has, read_type
 from penstock.formats.json_lines import offsets_of
 from penstock.formats.json_readers import Scanner
+from penstock.formats.json_sieve import Sieve
 from penstock.formats.json_step import Step
 from penstock.formats.json_unknown import UnknownFields
 from penstock.formats.types import Field
@@ -29,6 +30,8 @@ MOST_ROWS, FEWEST_ROWS = 2048, 64
 STEP_BYTES = 4 << 20
 CALL_COST = 216
 """Two parser calls cost as much as parsing so many records: with it the step follows the rate of bad records."""
+MUCH = 0.005
+"""Bad records per record from which on a step is sieved first."""
 MAX_NAMES = 100
 
 Parse = Callable[[pa.Buffer, bool], pa.RecordBatch]
@@ -50,8 +53,11 @@ class JsonDecoder:
         self.scanner = Scanner(fields, unknown_fields)
         self.finder = UnknownFields(fields, unknown_fields == "keep")
         self.parse = parser(fields)
-        self.bad_rate = 0.0
-        self.lenient = False
+        self.has_decimal = any(has(field.type, "DECIMAL") for field in fields)
+        self.sieve = Sieve(fields, unknown_fields)
+        self.fail_rate = 0.0
+        self.sieving = False
+        self.unknown_steps = 0.0
 
     def decode(self, values: pa.Array) -> Decoded:
         """Decode every value; `data` has a row for each, null where there is a verdict."""
@@ -81,13 +87,20 @@ class JsonDecoder:
 
     def _step_rows(self) -> int:
         """Short steps waste parser calls, long ones waste the work before a bad record."""
-        best = math.sqrt(CALL_COST / max(self.bad_rate, 1e-9))
+        best = math.sqrt(CALL_COST / max(self.fail_rate, 1e-9))
         return int(min(max(best, FEWEST_ROWS), MOST_ROWS))
 
+    @property
+    def lenient(self) -> bool:
+        """Whether to expect unknown fields. Finding them costs more than the parse that fails on them, so a stream
+        with few of them is first tried without."""
+        return self.unknown_steps > 0.7 and self.unknown_fields != "reject"
+
     def _learn(self, step: Step) -> None:
-        weight = min(1.0, step.size / 4096)
-        self.bad_rate += weight * (step.failures / step.size - self.bad_rate)
-        self.lenient = bool(step.unknown) and self.unknown_fields != "reject"
+        weight = min(0.5, step.size / 4096)
+        self.fail_rate += weight * (step.failures / step.size - self.fail_rate)
+        self.sieving = max(self.fail_rate, step.held / step.size) > MUCH
+        self.unknown_steps += weight * (bool(step.unknown) - self.unknown_steps)
 
 
 def _count(counts: dict[str, int], found: list[tuple[int, tuple[str, ...]]]) -> None:

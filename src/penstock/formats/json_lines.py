@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 NEWLINE, NOTHING = pa.scalar(b"\n", pa.binary()), pa.scalar(b"", pa.binary())
 
 
@@ -20,9 +22,9 @@ class Lines:
     text it would be an error), every document lies inside one record, and as many documents as records means one each.
     """
 
-    rows: np.ndarray[tuple[int], np.dtype[np.int64]]
+    rows: Rows
     """Which row of the batch each record is."""
-    starts: np.ndarray[tuple[int], np.dtype[np.int64]]
+    starts: Rows
     """Where each begins in the buffer, and the end."""
     buffer: pa.Buffer
 
@@ -34,12 +36,23 @@ class Lines:
         return self.buffer.slice(start, int(self.starts[last]) - start)
 
     def record(self, index: int) -> bytes:
-        start = int(self.starts[index])
-        return bytes(self.buffer.slice(start, int(self.starts[index + 1]) - start - 1))
+        return self.records(index, index + 1)[0]
+
+    def records(self, first: int, last: int) -> list[bytes]:
+        """The records of a range, each without its newline."""
+        data, base = self.part(first, last).to_pybytes(), int(self.starts[first])
+        edges = (self.starts[first : last + 1] - base).tolist()
+        return [data[start : end - 1] for start, end in pairwise(edges)]
+
+    def without(self, out: list[int]) -> Lines:
+        """The lines that are left when these are taken out."""
+        gone = set(out)
+        texts = self.records(0, len(self))
+        return lines_from([(int(self.rows[i]), text) for i, text in enumerate(texts) if i not in gone])
 
     def holding(self, text: bytes, first: int, last: int, limit: int) -> list[int]:
         """The first few records of the range that hold these bytes."""
-        data, base = memoryview(self.part(first, last)).tobytes(), int(self.starts[first])
+        data, base = self.part(first, last).to_pybytes(), int(self.starts[first])
         found: list[int] = []
         at = data.find(text)
         while at >= 0 and len(found) < limit:
@@ -48,12 +61,12 @@ class Lines:
         return found
 
 
-def lines_of(values: pa.Array) -> Lines:
-    """All of these values; there is no null among them."""
+def lines_of(values: pa.Array, rows: Rows) -> Lines:
+    """All of these values, which have these row numbers; there is no null among them."""
     joined = pc.binary_join_element_wise(values.cast(pa.binary()), NEWLINE, NOTHING)
     starts = offsets_of(joined).astype(np.int64)
     buffer = joined.buffers()[2].slice(int(starts[0]), int(starts[-1] - starts[0]))
-    return Lines(np.arange(len(values)), starts - starts[0], buffer)
+    return Lines(rows, starts - starts[0], buffer)
 
 
 def lines_from(records: list[tuple[int, bytes]]) -> Lines:
@@ -70,15 +83,3 @@ def offsets_of(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[Any]]:
         return np.zeros(1, np.int64)
     width = np.int64 if pa.types.is_large_binary(values.type) else np.int32
     return np.frombuffer(values.buffers()[1], width)[values.offset : values.offset + len(values) + 1]
-
-
-def sound(data: pa.Buffer) -> bool:
-    """UTF-8 without NUL: the parser takes a NUL for the end of its input, and checks no encoding."""
-    if not data.size or np.frombuffer(data, np.uint8).min() == 0:
-        return False
-    text = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, data.size], np.int32)), data)
-    try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from penstock.formats import json_scalars
 from penstock.formats.json_scalars import Unfit
-from penstock.formats.json_scan import Path, Problem, Scan, Token, excerpt
+from penstock.formats.json_scan import NUMBER_TOKEN, PLAIN, PLAIN_KEY, Path, Problem, Scan, Token, excerpt
 from penstock.formats.types import Field, Type
 
 Reader = Callable[[Scan, int, Path, int], tuple[Any, int]]
@@ -135,14 +135,18 @@ def _scalar(kind: Type) -> Reader:
     number, text = NUMBERS.get(kind.name), TEXTS.get(kind.name)
 
     def reader(scan: Scan, at: int, path: Path, level: int) -> tuple[Any, int]:
-        token = scan.token(at, path)
         try:
-            if token.kind == "a number" and number:
-                return number(token.text, kind), token.end
-            if token.kind == "text" and text:
+            # The common case first: one match, no token made.
+            if number and (match := NUMBER_TOKEN.match(scan.data, at)):
+                return number(match[0].decode(), kind), match.end()
+            if text and (match := PLAIN.match(scan.data, at)):
+                return text(match[1].decode(), kind), match.end()
+            token = scan.token(at, path)
+            if text and token.kind == "text":
                 found, end = scan.string(at, path)
                 return text(found, kind), end
         except Unfit as unfit:
+            token = scan.token(at, path)
             end = token.end if token.text else scan.string(at, path)[1]
             raise Problem(unfit.code, path, f"`{excerpt(scan.data, at, end)}` {unfit.why}.") from None
         if token.kind == "null":
@@ -194,25 +198,12 @@ def _members(fields: tuple[Field, ...], unknown_fields: str, where: tuple[str, .
     }
     required = [field.name for field in fields if not field.nullable]
 
-    def ignore(scan: Scan, at: int, path: Path, name: str, level: int) -> int:
-        inner = (name, path)
-        if unknown_fields == "reject":
-            raise Problem("unknown_field", inner, "The schema does not name this field.")
-        start = scan.colon(at, inner)
-        end = scan.skip(start, inner, level + 1)
+    def ignore(scan: Scan, start: int, name: str, inner: Path, level: int) -> int:
+        end = scan.skip(start, inner, level)
         scan.unknown[unknown_name(where, name)] = None
         if not where:
             scan.kept.append((name, scan.data[start:end]))
         return end
-
-    def declared(scan: Scan, at: int, path: Path, name: str, level: int) -> tuple[Any, int]:
-        read, nullable = readers[name]
-        inner = (name, path)
-        start = scan.colon(at, inner)
-        value, end = read(scan, start, inner, level + 1)
-        if value is None and not nullable:
-            raise Problem("missing_field", inner, f"The field is NOT NULL; null at byte {start}.")
-        return value, end
 
     def reader(scan: Scan, at: int, path: Path, level: int) -> tuple[Any, int]:
         values: dict[str, Any] = {}
@@ -221,20 +212,27 @@ def _members(fields: tuple[Field, ...], unknown_fields: str, where: tuple[str, .
         another = scan.byte(at) != b"}"
         at = at if another else at + 1
         while another:
-            name, at = scan.name(at, path)
+            plain = PLAIN_KEY.match(scan.data, at)
+            name, at = (plain[1].decode(), plain.end()) if plain else scan.name(at, path)
+            inner = (name, path)
             if name in seen:
-                raise Problem("duplicate_key", (name, path), f"The key stands twice; again before byte {at}.")
+                raise Problem("duplicate_key", inner, f"The key stands twice; again before byte {at}.")
             seen.add(name)
-            if name in readers:
-                values[name], at = declared(scan, at, path, name, level)
+            member = readers.get(name)
+            if member is None and unknown_fields == "reject":
+                raise Problem("unknown_field", inner, "The schema does not name this field.")
+            start = at if plain else scan.colon(at, inner)
+            if member is None:
+                at = ignore(scan, start, name, inner, level + 1)
             else:
-                at = ignore(scan, at, path, name, level)
+                values[name], at = member[0](scan, start, inner, level + 1)
+                if values[name] is None and not member[1]:
+                    raise Problem("missing_field", inner, f"The field is NOT NULL; null at byte {start}.")
             another, at = scan.more(at, path, b"}")
         for name in required:
             if name not in seen:
-                raise Problem(
-                    "missing_field", (name, path), f"The field is NOT NULL and absent; its object ends at byte {at}."
-                )
+                detail = f"The field is NOT NULL and absent; its object ends at byte {at}."
+                raise Problem("missing_field", (name, path), detail)
         return values, at
 
     return reader

@@ -16,8 +16,12 @@ from typing import Any, NamedTuple
 
 MAX_LEVELS = 500
 SPACE = re.compile(rb"[ \t\n\r]*+")
+PLAIN = re.compile(rb'"([^"\\\x00-\x1f\x80-\xff]*+)"')
+PLAIN_KEY = re.compile(rb'"([^"\\\x00-\x1f\x80-\xff]*+)"[ \t\n\r]*+:[ \t\n\r]*+')
+MORE = re.compile(rb"[ \t\n\r]*+([,}\]])[ \t\n\r]*+")
 STRING = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
 NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+")
+NUMBER_TOKEN = re.compile(NUMBER.pattern + rb"(?![.eE])")
 NUMBER_START = re.compile(rb"-?+(?:(?:0|[1-9][0-9]*+)(?:\.|(?:\.[0-9]++)?+[eE][+-]?+))?+")
 ESCAPE_START = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
 LONE = re.compile("[\ud800-\udfff]")
@@ -98,11 +102,10 @@ class Scan:
         first = self.byte(at)
         if kind := STARTS.get(first):
             return Token(kind, "", at)
-        if match := NUMBER.match(self.data, at):
-            end = match.end()
-            if self.data[end : end + 1] in (b".", b"e", b"E") and self.data[end : end + 1]:
-                raise self.half_number(at, path)
-            return Token("a number", match[0].decode(), end)
+        if match := NUMBER_TOKEN.match(self.data, at):
+            return Token("a number", match[0].decode(), match.end())
+        if NUMBER.match(self.data, at):
+            raise self.half_number(at, path)
         for word in WORDS:
             if self.data.startswith(word, at):
                 if word[-1:] in b"Ny":
@@ -118,6 +121,8 @@ class Scan:
 
     def string(self, at: int, path: Path) -> tuple[str, int]:
         """The text that begins at this quote, and the position behind it."""
+        if match := PLAIN.match(self.data, at):
+            return match[1].decode("ascii"), match.end()
         end = STRING.match(self.data, at + 1).end()  # type: ignore[union-attr]
         closed = self.data[end : end + 1] == b'"'
         raw = self.data[at + 1 : end]
@@ -153,6 +158,8 @@ class Scan:
 
     def key(self, at: int, path: Path) -> tuple[str, int]:
         """The name of a member, and the position of its value."""
+        if match := PLAIN_KEY.match(self.data, at):
+            return match[1].decode("ascii"), match.end()
         name, at = self.name(at, path)
         return name, self.colon(at, path)
 
@@ -169,13 +176,12 @@ class Scan:
 
     def more(self, at: int, path: Path, closing: bytes) -> tuple[bool, int]:
         """Whether another member follows, and its position; or the position behind the closing bracket."""
-        at = self.space(at)
-        mark = self.byte(at)
-        if mark == b",":
-            return True, self.space(at + 1)
-        if mark == closing:
-            return False, at + 1
-        raise self.unexpected(at, path, f"`,` or `{closing.decode()}`")
+        match = MORE.match(self.data, at)
+        if match and match[1] == b",":
+            return True, match.end()
+        if match and match[1] == closing:
+            return False, match.end(1)
+        raise self.unexpected(self.space(at), path, f"`,` or `{closing.decode()}`")
 
     def skip(self, at: int, path: Path, level: int) -> int:
         """The position behind any valid value. Iterative: a million levels cost no stack."""

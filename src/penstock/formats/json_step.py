@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.json_arrow import NONE, Indices, converted, suspects
-from penstock.formats.json_lines import Lines, lines_from, lines_of, offsets_of, sound
+from penstock.formats.json_guards import sound, with_tiny_numbers
+from penstock.formats.json_lines import Lines, lines_from, lines_of, offsets_of
 from penstock.formats.json_readers import Good
 from penstock.formats.json_scan import Problem
 from penstock.formats.json_unknown import Doubtful
@@ -38,6 +39,9 @@ class Step:
         self.decoder, self.values, self.size = decoder, values, len(values)
         self.lenient = decoder.lenient
         self.failures = 0
+        """How often the parser refused a range."""
+        self.held = 0
+        """How many records the sieve held back."""
         self.verdicts: list[Verdict] = []
         self.unknown: list[tuple[int, tuple[str, ...]]] = []
         self._parsed: list[tuple[Indices, pa.RecordBatch]] = []
@@ -45,7 +49,7 @@ class Step:
 
     def run(self) -> pa.RecordBatch:
         """One row per value, in order; null where there is a verdict."""
-        lines = self._all_admitted() or lines_from(self._admitted())
+        lines = self._sieved(self._admitted())
         ranges = [(0, len(lines))]
         done = 0
         while ranges:
@@ -61,37 +65,67 @@ class Step:
             ranges += reversed(left)
         return self._assembled()
 
-    def _all_admitted(self) -> Lines | None:
-        """Every value, if all of them may reach the parser: looked at by column."""
-        if self.values.null_count:
-            return None
+    def _admitted(self) -> Lines:
+        """The records that may reach the parser; the others are judged here."""
+        fits = self._shaped()
+        stripped: dict[int, bytes] = {}
+        for row in np.flatnonzero(~fits):
+            if text := self._guard(int(row), self.values[int(row)].as_py()):
+                stripped[int(row)] = text
+        if stripped:
+            texts = [(row, stripped.get(row) or self.values[row].as_py()) for row in range(self.size)]
+            lines = lines_from([(row, text) for row, text in texts if fits[row] or row in stripped])
+        else:
+            values = self.values if fits.all() else self.values.filter(pa.array(fits))
+            lines = lines_of(values, np.flatnonzero(fits))
+        if not sound(lines.buffer):
+            records = lines.records(0, len(lines))
+            lines = self._without(lines, [i for i, text in enumerate(records) if not sound(pa.py_buffer(text))])
+        return self._without(lines, with_tiny_numbers(lines)) if self.decoder.has_decimal else lines
+
+    def _shaped(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which values are `{...}` and not too large."""
+        if self.values.buffers()[2] is None:
+            return np.zeros(self.size, np.bool_)
         offsets = offsets_of(self.values)
         sizes = np.diff(offsets)
-        if sizes.min() < 2 or sizes.max() > min(self.decoder.max_bytes, MOST_PARSED):
-            return None
+        fits = (sizes > 1) & (sizes <= min(self.decoder.max_bytes, MOST_PARSED))
+        if self.values.null_count:
+            fits &= self.values.is_valid().to_numpy(zero_copy_only=False)
         data = np.frombuffer(self.values.buffers()[2], np.uint8)
-        if (data[offsets[:-1]] != ord("{")).any() or (data[offsets[1:] - 1] != ord("}")).any():
-            return None
-        lines = lines_of(self.values)
-        return lines if sound(lines.buffer) else None
+        where = np.flatnonzero(fits)
+        fits[where] = (data[offsets[where]] == ord("{")) & (data[offsets[where + 1] - 1] == ord("}"))
+        return fits
 
-    def _admitted(self) -> list[tuple[int, bytes]]:
-        """The records that may reach the parser, looked at one by one; the others are judged here."""
-        admitted = []
-        for row, data in enumerate(self.values.to_pylist()):
-            if data is None:
-                drop = self.decoder.tombstones == "drop"
-                self.verdicts.append(Verdict(row, "tombstone", None, "The record has no value.", drop=drop))
-            elif len(data) > self.decoder.max_bytes:
-                detail = f"The value has {len(data)} bytes, max_bytes is {self.decoder.max_bytes}."
-                self.verdicts.append(Verdict(row, "too_large", None, detail))
-            else:
-                text = data.strip(SPACES)
-                if text[:1] == b"{" and text[-1:] == b"}" and len(text) <= MOST_PARSED and sound(pa.py_buffer(text)):
-                    admitted.append((row, text))
-                else:
-                    self._scan(row, data)
-        return admitted
+    def _guard(self, row: int, data: bytes | None) -> bytes | None:
+        """A value that is not `{...}` as it stands: its text if only spaces are around it, else it is judged."""
+        if data is None:
+            drop = self.decoder.tombstones == "drop"
+            self.verdicts.append(Verdict(row, "tombstone", None, "The record has no value.", drop=drop))
+            return None
+        if len(data) > self.decoder.max_bytes:
+            detail = f"The value has {len(data)} bytes, max_bytes is {self.decoder.max_bytes}."
+            self.verdicts.append(Verdict(row, "too_large", None, detail))
+            return None
+        text = data.strip(SPACES)
+        if text[:1] == b"{" and text[-1:] == b"}" and len(text) <= MOST_PARSED:
+            return text
+        self._scan(row, data)
+        return None
+
+    def _without(self, lines: Lines, out: list[int]) -> Lines:
+        """The lines that are left when the scanner has judged these."""
+        for index in out:
+            self._judge(lines, index)
+        return lines.without(out) if out else lines
+
+    def _sieved(self, lines: Lines) -> Lines:
+        """Where much is bad, without what the parser would refuse anyway."""
+        if not self.decoder.sieving or self.decoder.parse is None:
+            return lines
+        out = [i for i, text in enumerate(lines.records(0, len(lines))) if not self.decoder.sieve.passes(text)]
+        self.held = len(out)
+        return self._without(lines, out)
 
     def _scan(self, row: int, data: bytes) -> None:
         found = self.decoder.scanner.scan(data)
@@ -113,35 +147,57 @@ class Step:
         try:
             batch = self.decoder.parse(lines.part(first, last), self.lenient)
         except pa.ArrowInvalid as error:
-            message = str(error)
-            if message.endswith("unexpected field") and self.decoder.unknown_fields != "reject":
-                self.lenient = True
-                return [(first, last)]
-            bad = self._named(lines, first, last, message)
-        else:
-            if batch.num_rows == last - first:
-                self._take(lines, first, batch)
-                return []
-            bad = []
-        self.failures += 1
-        for index in bad:
-            self._judge(lines, index)
-        edges = [first - 1, *bad, last]
-        between = [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
-        middle = (first + last) // 2
-        return between if bad else [(first, middle), (middle, last)]
+            self.failures += 1
+            return self._cut(lines, first, last, str(error))
+        if batch.num_rows != last - first:
+            return _halves(first, last)
+        self._take(lines, first, batch)
+        return []
 
-    def _named(self, lines: Lines, first: int, last: int, message: str) -> list[int]:
-        """The records that the parser's message points at; none if it points nowhere."""
+    def _cut(self, lines: Lines, first: int, last: int, message: str) -> list[tuple[int, int]]:
+        """Judge the records that the parser's message points at; the ranges between them are left to do."""
         if match := ROW.search(message):
-            index = first + int(match[1])
-            return [index] if index < last else []
-        if match := TEXT.search(message):
-            text = next(group for group in match.groups() if group is not None)
-            found = lines.holding(text.encode(), first, last, limit=4)
+            bad = self._at_row(lines, first, last, first + int(match[1]))
+        elif message.endswith("unexpected field") and self.decoder.unknown_fields != "reject":
+            self.lenient = True
+            return [(first, last)]
+        elif message.endswith("unexpected field"):
+            bad = [index for index in range(first, last) if self._has_unknown(lines.record(index))]
+            for index in bad:
+                self._judge(lines, index)
         else:
-            found = list(range(first, last)) if message.endswith("unexpected field") else []
-        return [index for index in found if isinstance(self.decoder.scanner.scan(lines.record(index)), Problem)]
+            bad = self._with_text(lines, first, last, message)
+        edges = [first - 1, *bad, last]
+        return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b] if bad else _halves(first, last)
+
+    def _at_row(self, lines: Lines, first: int, last: int, index: int) -> list[int]:
+        """The record that the parser names; or the one before it: what follows an object counts as the next row."""
+        if index > first and self._is_bad(lines, index - 1):
+            return [index - 1]
+        if index >= last:
+            return []
+        self._judge(lines, index)
+        return [index]
+
+    def _has_unknown(self, data: bytes) -> bool:
+        try:
+            return bool(self.decoder.finder.find(data).names)
+        except Doubtful:
+            return True
+
+    def _with_text(self, lines: Lines, first: int, last: int, message: str) -> list[int]:
+        """Bad records that hold the text which the parser could not convert."""
+        match = TEXT.search(message)
+        text = next((group for group in match.groups() if group is not None), None) if match else None
+        if text is None:
+            return []
+        return [index for index in lines.holding(text.encode(), first, last, limit=4) if self._is_bad(lines, index)]
+
+    def _is_bad(self, lines: Lines, index: int) -> bool:
+        if isinstance(self.decoder.scanner.scan(lines.record(index)), Problem):
+            self._judge(lines, index)
+            return True
+        return False
 
     def _take(self, lines: Lines, first: int, batch: pa.RecordBatch) -> None:
         """Keep what was parsed, but for the records that need the scanner."""
@@ -166,11 +222,11 @@ class Step:
             return pa.nulls(count, pa.string()), NONE
         kept: list[str | None] = [None] * count
         unsure = []
-        for index in range(count):
+        for index, text in enumerate(lines.records(first, first + count)):
             if index in out:
                 continue
             try:
-                names, kept[index] = self.decoder.finder.find(lines.record(first + index))
+                names, kept[index] = self.decoder.finder.find(text)
             except Doubtful:
                 unsure.append(index)
                 continue
@@ -199,3 +255,8 @@ class Step:
             columns[-1] = pa.array([good.kept for _, good in self._scanned], pa.string())
         rows = np.array([row for row, _ in self._scanned], np.int64)
         return rows, pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _halves(first: int, last: int) -> list[tuple[int, int]]:
+    middle = (first + last) // 2
+    return [(first, middle), (middle, last)]

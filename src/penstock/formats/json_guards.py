@@ -1,0 +1,71 @@
+"""What must not reach Arrow's JSON reader, because it would crash or read beyond its tables.
+
+- A NUL ends its input; it checks no encoding. A bare `null` as the first document crashes it (kept out because only
+  `{...}` is let in).
+- A DECIMAL with more than 38 places after the point (`1e-1000000000`, as a number or as text) makes it read beyond
+  its table of powers of ten: a wrong answer, or a crash of the worker and of every retry.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.formats.json_lines import Lines
+
+MOST_PLACES = 38
+WINDOW = 64
+HIDDEN = re.compile(rb"\\u00(?:2[bBdDeE]|3[0-9]|45|65)")
+"""An escape that spells a part of a number."""
+BEFORE = re.compile(rb"(?:^|[^0-9.+\-])[+-]?[0-9]*(?:\.([0-9]*))?$")
+AFTER = re.compile(rb"-([0-9]+)(?![0-9A-Za-z._\-])")
+
+
+def sound(data: pa.Buffer) -> bool:
+    """UTF-8 without NUL."""
+    if data.size and np.frombuffer(data, np.uint8).min() == 0:
+        return False
+    text = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, data.size], np.int32)), data)
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def with_tiny_numbers(lines: Lines) -> list[int]:
+    """The records that hold a number, or a text like one, with too many places after the point for a DECIMAL."""
+    data = lines.buffer.to_pybytes()
+    ends = [at for at in _negative_exponents(data) if _is_tiny(data, at)]
+    if b"\\" in data and b"\\u00" in data:
+        ends += [match.start() for match in HIDDEN.finditer(data)]
+    if not ends:
+        return []
+    found: list[int] = np.unique(np.searchsorted(lines.starts, ends, "right") - 1).tolist()
+    return found
+
+
+def _negative_exponents(data: bytes) -> list[int]:
+    """Where the `-` of `3e-1` stands. UUIDs have such places too; few of them look like a number's."""
+    codes = np.frombuffer(data, np.uint8)
+    minus = np.flatnonzero((codes[2:-1] == ord("-")) & ((codes[1:-2] | 32) == ord("e"))) + 2
+    before, after = codes[minus - 2], codes[minus + 1]
+    digit = (after >= ord("0")) & (after <= ord("9"))
+    found: list[int] = minus[digit & (((before >= ord("0")) & (before <= ord("9"))) | (before == ord(".")))].tolist()
+    return found
+
+
+def _is_tiny(data: bytes, minus: int) -> bool:
+    """Whether the number with this exponent has more than 38 places after the point, or may have."""
+    exponent = AFTER.match(data, minus)
+    if not exponent:
+        return False
+    start = max(0, minus - 1 - WINDOW)
+    mantissa = BEFORE.search(data[start : minus - 1])
+    if not mantissa:
+        return False
+    places = len(mantissa[1] or b"")
+    digits = exponent[1].lstrip(b"0")
+    return len(digits) > 2 or places + int(digits or b"0") > MOST_PLACES or mantissa.end() - mantissa.start() >= WINDOW

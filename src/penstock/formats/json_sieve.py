@@ -1,0 +1,68 @@
+"""A quick look at records when many are bad: which ones would the parser refuse?
+
+Arrow's reader refuses a whole step for one bad record, so a stream with many of them is sieved first, by msgspec
+types made from the schema. The sieve may let a bad record through, and may hold back a good one: what it holds back
+goes to the scanner, what it lets through to the parser.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from penstock.formats.json_scalars import BITS
+from penstock.formats.types import Field, Type
+
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:]{2,8}(\.[0-9]{1,6})?(Z|[+-][0-9:]{2,5})?)?$"
+
+
+SCALARS: dict[str, Any] = {
+    "BOOLEAN": bool,
+    "FLOAT": float,
+    "DOUBLE": float,
+    "DECIMAL": float | str,
+    "STRING": str,
+    "BINARY": str,
+    "DATE": Annotated[str, msgspec.Meta(pattern=DAY)],
+    "TIMESTAMP": Annotated[str, msgspec.Meta(pattern=TIME)],
+}
+
+
+class Sieve:
+    """Tells records that fit the schema's shape from those that do not."""
+
+    def __init__(self, fields: tuple[Field, ...], unknown_fields: str) -> None:
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_struct(fields, unknown_fields == "reject"))
+
+    def passes(self, data: bytes) -> bool:
+        try:
+            self._decoder.decode(data)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            return False
+        return True
+
+
+def _struct(fields: tuple[Field, ...], closed: bool) -> type:
+    """A record type. Its attributes get names of their own: a JSON name need not be a Python one."""
+    members: list[Any] = []
+    for number, field in enumerate(fields):
+        kind = _type(field.type, closed)
+        members.append((f"f{number}", kind | None, None) if field.nullable else (f"f{number}", kind))
+    names = {f"f{number}": field.name for number, field in enumerate(fields)}
+    return msgspec.defstruct("Record", members, kw_only=True, rename=names, forbid_unknown_fields=closed, gc=False)
+
+
+def _type(kind: Type, closed: bool) -> Any:
+    match kind.name:
+        case "TINYINT" | "SMALLINT" | "INT" | "BIGINT":
+            limit = 1 << (BITS[kind.name] - 1)
+            return Annotated[int, msgspec.Meta(ge=-limit, le=limit - 1)]
+        case "ARRAY" if kind.element:
+            return list[_type(kind.element, closed) | None]  # type: ignore[misc]
+        case "MAP" if kind.element:
+            return dict[str, _type(kind.element, closed) | None]  # type: ignore[misc]
+        case "STRUCT":
+            return _struct(kind.fields, closed)
+    return SCALARS[kind.name]
