@@ -21,6 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",

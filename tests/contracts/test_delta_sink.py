@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Field, TableFeatures, write_deltalake
 from deltalake import Schema as DeltaSchema
+from deltalake.schema import PrimitiveType
 
 from penstock.rows import LINEAGE
 from penstock.sinks.contract import Committer
@@ -57,7 +58,9 @@ class DeltaHarness:
             "compacted": lambda: _done(DeltaTable(self.table).optimize.compact()),
             "restored": lambda: _done(DeltaTable(self.table).restore(1)),
             "overwritten": lambda: write_deltalake(self.table, pa.table(rows(1, start=9000)), mode="overwrite"),
-            "a nullable column added": lambda: DeltaTable(self.table).alter.add_columns(Field("later", "string")),
+            "a nullable column added": lambda: DeltaTable(self.table).alter.add_columns(
+                Field("later", PrimitiveType("string"))
+            ),
         }
 
     def _make_anew(self) -> None:

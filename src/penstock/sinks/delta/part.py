@@ -19,27 +19,43 @@ from penstock.sinks.delta.stats import Leaf, leaves, statistics
 GROUP_BYTES = 64 * 2**20
 GROUP_ROWS = 2**20
 SAMPLE_ROWS = 4096
+FEW = 16
+"""Rows of one record each that are not worth counting bytes for: a record is at most a few megabytes."""
 WIDE = 256
 """Bytes; values wider than this on average are not worth a dictionary."""
+
+
+class Layout:
+    """What all files of one task have in common."""
+
+    def __init__(self, schema: pa.Schema, wanted: list[Leaf]) -> None:
+        self.schema, self.wanted = schema, wanted
+        self._dictionary: list[str] | None = None
+
+    def dictionary(self, first: pa.Table) -> list[str]:
+        """The columns that get a dictionary, judged once: by the first rows of the first file."""
+        if self._dictionary is None:
+            self._dictionary = _repetitive(first.slice(0, SAMPLE_ROWS))
+        return self._dictionary
 
 
 class Part:
     """A file being written. Nothing is on disk before the first row group is full or the file is closed."""
 
-    def __init__(self, folder: Path, tag: str, schema: pa.Schema, wanted: list[Leaf]) -> None:
+    def __init__(self, folder: Path, tag: str, layout: Layout) -> None:
         self.path = folder / f"part-{tag}-{uuid.uuid4()}.zstd.parquet"
-        self.schema, self.wanted = schema, wanted
+        self.layout, self.wanted = layout, layout.wanted
         self.rows = self.held_bytes = self._held_rows = 0
         self._held: list[pa.RecordBatch] = []
         self._file: Any = None
         self._footers: list[Any] = []
         self._nan: set[tuple[str, ...]] = set()
         self._nulls: dict[tuple[str, ...], int] = {
-            leaf.path: 0 for leaf in wanted if not leaf.plain and len(leaf.path) == 1
+            leaf.path: 0 for leaf in self.wanted if not leaf.plain and len(leaf.path) == 1
         }
 
     def add(self, rows: pa.RecordBatch) -> None:
-        for piece in _bounded(rows):
+        for piece in [rows] if rows.num_rows <= FEW else _bounded(rows):
             self._held.append(piece)
             self.held_bytes += piece.nbytes
             self._held_rows += piece.num_rows
@@ -50,7 +66,7 @@ class Part:
         """Write what is held as one row group."""
         if not self._held:
             return
-        table = pa.Table.from_batches(self._held, self.schema)
+        table = pa.Table.from_batches(self._held, self.layout.schema)
         self._held, self.held_bytes, self._held_rows = [], 0, 0
         self._look(table)
         try:
@@ -76,11 +92,11 @@ class Part:
 
     def _open(self, first: pa.Table) -> Any:
         return pq.ParquetWriter(
-            self.path,
-            self.schema,
+            str(self.path),
+            self.layout.schema,
             compression="zstd",
             compression_level=1,
-            use_dictionary=_repetitive(first.slice(0, SAMPLE_ROWS)) or False,
+            use_dictionary=self.layout.dictionary(first) or False,
             store_decimal_as_integer=True,
             store_schema=False,
             metadata_collector=self._footers,

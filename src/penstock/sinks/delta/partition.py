@@ -83,6 +83,14 @@ class Partitioner:
     def values(self, key: Key) -> dict[str, str | None]:
         return dict(zip(self.partition_by, key, strict=True))
 
+    def without_empty(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Empty text as the null that it is read back as, so that log and file say the same."""
+        for name, field in self.fields.items():
+            if pa.types.is_string(field.type):
+                filled = pc.if_else(pc.equal(rows[name], ""), pa.scalar(None, field.type), rows[name])
+                rows = rows.set_column(rows.schema.get_field_index(name), field, filled)
+        return rows
+
     def misfits(self, rows: pa.RecordBatch) -> Iterator[Misfit]:
         """Rows whose value has no text, or only that of NULL where NULL may not stand."""
         for name, field in self.fields.items():

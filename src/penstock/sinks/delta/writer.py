@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.sinks.contract import FrozenFile, Misfit
 from penstock.sinks.delta.fit import Fit, without
-from penstock.sinks.delta.part import Part, sync
+from penstock.sinks.delta.part import Layout, Part, sync
 from penstock.sinks.delta.partition import Key, Partitioner
 from penstock.sinks.delta.spill import Spill
 from penstock.sinks.delta.stats import indexed
@@ -28,9 +28,11 @@ class DeltaWriter:
         self.target, self.tag, self.folder = target, tag, Path(target.table)
         self.fit = Fit(target.columns)
         self.partitioner = Partitioner(target.columns, target.partition_by)
-        self.in_file = [name for name in target.columns.names if name not in target.partition_by]
-        self.schema = pa.schema([target.columns.field(name) for name in self.in_file])
-        self.wanted = indexed(self.schema, target.configuration)
+        # Partition columns stand in the log; they come last in the file too, without statistics. Delta's readers take
+        # them from the log. Those that read files by themselves (Polars, DuckDB) would else see NULL: names are flat.
+        data = pa.schema([field for field in target.columns if field.name not in target.partition_by])
+        self.schema = pa.schema([*data, *self.partitioner.fields.values()])
+        self.layout = Layout(self.schema, indexed(data, target.configuration))
         self.parts: dict[Key, Part] = {}
         self.spill: Spill | None = None
 
@@ -48,10 +50,11 @@ class DeltaWriter:
         return misfits
 
     def _take(self, rows: pa.RecordBatch) -> None:
-        body = rows.select(self.in_file)
         if not self.target.partition_by:
-            self._part(()).add(body)
+            self._part(()).add(rows)
             return
+        rows = self.partitioner.without_empty(rows)
+        body = rows.select(self.schema.names)
         late = []
         for key, numbers in self.partitioner.pieces(rows):
             if key in self.parts or len(self.parts) < OPEN_PARTS:
@@ -67,7 +70,7 @@ class DeltaWriter:
 
     def _part(self, key: Key) -> Part:
         if key not in self.parts:
-            self.parts[key] = Part(self.folder, self.tag, self.schema, self.wanted)
+            self.parts[key] = Part(self.folder, self.tag, self.layout)
         return self.parts[key]
 
     def _hold_less(self) -> None:
