@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +37,7 @@ def test_a_record_ends_in_the_table_or_in_the_dead_letters(bench: Make) -> None:
 def test_a_dead_letter_keeps_the_bytes_and_says_why(bench: Make) -> None:
     case = bench()
     case.write([b"\xff\x00oops"])
-    columns = "topic, partition, \"offset\", key, value, stage, code, pipeline, generation, batch_id, headers"
+    columns = 'topic, partition, "offset", key, value, stage, code, pipeline, generation, batch_id, headers'
     [(*plain, headers)] = case.dead(columns)
     assert plain == ["t", 0, 0, b"k", b"\xff\x00oops", "decode", "invalid_utf8", "p", 1, 0]
     assert headers == [{"key": "h", "value": b"1"}]
@@ -164,7 +163,7 @@ def test_an_old_manifest_is_computed_again(bench: Make, monkeypatch: pytest.Monk
 
 def test_rows_that_vanish_on_the_way_halt_the_batch(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     case = bench()
-    monkeypatch.setattr("penstock.batch.merged", lambda reports: _one_short(reports))
+    monkeypatch.setattr("penstock.batch.merged", _one_short)
     with pytest.raises(NotConserved, match="t-0"):
         case.write(GOOD)
     assert case.names() == []
@@ -209,7 +208,7 @@ def test_more_partitions_than_groups_still_close(bench: Make) -> None:
     reading.over(rows).mapInArrow(lambda batches: batches, rows.schema).collect()
     assert reading.close(tally, ["lake"]) == 6
     tally.of("t", 1).written["lake"] -= 1
-    with pytest.raises(NotConserved, match="t-1, .*sink lake: 2 rows read, 1 accounted for"):
+    with pytest.raises(NotConserved, match=r"t-1, .*sink lake: 2 rows read, 1 accounted for"):
         reading.close(tally, ["lake"])
 
 
@@ -258,6 +257,6 @@ def test_a_crash_before_the_freeze_leaves_orphans_and_no_rows(bench: Make, monke
         case.write(GOOD)
     monkeypatch.undo()
     assert case.names() == []
-    assert [name for name in os.listdir(case.table) if name.endswith(".parquet")], "the files of the first try"
+    assert list(case.table.glob("*.parquet")), "the files of the first try"
     case.write(GOOD)
     assert case.names() == [(0, number) for number in range(6)]

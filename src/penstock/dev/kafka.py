@@ -48,6 +48,11 @@ class DevKafka:
         return f"127.0.0.1:{self.port}"
 
     @property
+    def mine(self) -> bool:
+        """Whether this very process started it, as its child."""
+        return home_of(self.folder) in _children
+
+    @property
     def log(self) -> Path:
         return home_of(self.folder) / "broker.log"
 

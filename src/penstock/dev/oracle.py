@@ -49,7 +49,7 @@ def count(
         for record in read(bootstrap, topic):
             there[topic, record.partition, record.offset] = expected(record.value) if expected else None
     good = Counter(rows(table, "_topic, _partition, _offset"))
-    dead = rows(dead_letters, "topic, partition, offset, code")
+    dead = rows(dead_letters, 'topic, partition, "offset", code')
     found = good + Counter((topic, partition, offset) for topic, partition, offset, _ in dead)
     codes: dict[Name, str | None] = {(topic, partition, offset): code for topic, partition, offset, code in dead}
     wrong = [(name, code, codes.get(name)) for name, code in there.items() if expected and codes.get(name) != code]

@@ -6,8 +6,7 @@ import hashlib
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -81,8 +80,8 @@ class Run:
 
     def to_the_end(self) -> None:
         began = time.monotonic()
-        with lease(self.state / "lease", self.pipeline.name, self.id), self._bootstrap() as bootstrap:
-            reason = self._tries(bootstrap)
+        with lease(self.state / "lease", self.pipeline.name, self.id), ExitStack() as stack:
+            reason = self._tries(stack)
         seconds = round(time.monotonic() - began, 1)
         self.emit(RunEnded(pipeline=self.pipeline.name, reason=reason, batches=self.batches, seconds=seconds))
 
@@ -92,16 +91,18 @@ class Run:
             self.patience.ease()
         self._emit(event)
 
-    def _tries(self, bootstrap: str) -> str:
+    def _tries(self, stack: ExitStack) -> str:
         while not self.stopping.is_set():
             try:
-                return self._try(bootstrap)
+                return self._try(self._bootstrap(stack))
             except (Unavailable, TableChanged) as error:
                 self.patience.wait(error)
         return "stopped"
 
     def _try(self, bootstrap: str) -> str:
         """Check everything, run the query until it ends; say why it ended."""
+        from pyspark.errors import StreamingQueryException
+
         cluster = Cluster(bootstrap, self.pipeline.source.isolation)
         plan, preflight = self._plan(cluster)
         self.spark = self.spark or session(self.pipeline.name, self.pipeline.spark, self.log)
@@ -110,13 +111,15 @@ class Run:
         query = start_query(self.spark, batches, once=self.options.once, skip_losses=skip)
         try:
             watch(query, self.pipeline.name, self.emit, self.stopping, cluster)
-        except Exception as error:
+        except StreamingQueryException as error:
             if isinstance(batches.failure, StopAsked):
                 return "stopped"
             if isinstance(batches.failure, PenstockError):
                 raise batches.failure from error
             check_position(plan.losses, cluster, self.pipeline, preflight.checkpoint)
             raise explain(error, self.pipeline.name, self.log) from error
+        finally:
+            query.stop()
         return "stopped" if self.stopping.is_set() else "done"
 
     def _plan(self, cluster: Cluster) -> tuple[Plan, Preflight]:
@@ -144,23 +147,19 @@ class Run:
         policy: Literal["stop", "skip"] = self.pipeline.source.on_data_loss
         return policy
 
-    @contextmanager
-    def _bootstrap(self) -> Iterator[str]:
-        """The broker addresses; `brokers: dev` starts the embedded broker unless it runs already."""
+    def _bootstrap(self, stack: ExitStack) -> str:
+        """The broker addresses; `brokers: dev` starts the embedded broker, for this run, unless it runs already."""
         source = self.pipeline.source
         if source.brokers != "dev":
-            yield ",".join(source.brokers)
-            return
+            return ",".join(source.brokers)
         from penstock.dev import kafka
 
-        with ExitStack() as stack:
-            broker = kafka.running(self.pipeline.folder)
-            if broker is None:
-                broker = kafka.up(self.pipeline.folder, child=True)
-                stack.callback(broker.stop)
-            for topic in [*(source.topics or ()), *(source.partitions or ())]:
-                kafka.ensure_topic(broker.bootstrap, topic)
-            yield broker.bootstrap
+        broker = kafka.running(self.pipeline.folder) or kafka.up(self.pipeline.folder, child=True)
+        if broker.mine:
+            stack.callback(broker.stop)
+        for topic in [*(source.topics or ()), *(source.partitions or ())]:
+            kafka.ensure_topic(broker.bootstrap, topic)
+        return broker.bootstrap
 
 
 def fingerprint(pipeline: Pipeline) -> str:

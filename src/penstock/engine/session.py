@@ -5,6 +5,7 @@ A session that is running already, or a cluster master, is used as given.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -76,6 +77,7 @@ def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
     os.environ["JAVA_HOME"] = str(java.java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would print a batch's error a second time
     builder = SparkSession.builder.appName(f"penstock {name}")
     for key, value in settings.items():
         builder = builder.config(key, value)

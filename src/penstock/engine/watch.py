@@ -62,10 +62,10 @@ class _Progress:
 
 def lag_of(sources: Any) -> dict[str, int] | None:
     """Offsets between what the batch read and what the broker had when it was planned, per partition."""
-    source = sources[0] if sources else None
-    if source is None or not source["latestOffset"] or not source["endOffset"]:
+    told: list[str] = [sources[0][key] or "null" for key in ("latestOffset", "endOffset")] if sources else ["null"]
+    if "null" in told:
         return None
-    latest, end = positions_from_spark(source["latestOffset"]), positions_from_spark(source["endOffset"])
+    latest, end = map(positions_from_spark, told)
     return {f"{topic}-{part}": max(0, offset - end.get((topic, part), 0)) for (topic, part), offset in latest.items()}
 
 

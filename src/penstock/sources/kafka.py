@@ -25,7 +25,7 @@ def kafka_options(source: Kafka, bootstrap: str, group: str) -> dict[str, str]:
     """The settings of Spark's Kafka source that say what to read, for a stream or a bounded read alike."""
     subscription = {
         "subscribe": ",".join(source.topics) if source.topics else None,
-        "subscribePattern": source.pattern,
+        "subscribePattern": f"^(?:{source.pattern})$" if source.pattern else None,  # Spark alone would take a part
         "assign": json.dumps({t: list(p) for t, p in source.partitions.items()}) if source.partitions else None,
     }
     return {

@@ -65,7 +65,9 @@ class Bench:
         ]
         return self.spark.createDataFrame(records, SPARK_SOURCE)
 
-    def write(self, values: Sequence[bytes | None], batch_id: int = 0, first: int = 0, plan: Plan | None = None) -> None:
+    def write(
+        self, values: Sequence[bytes | None], batch_id: int = 0, first: int = 0, plan: Plan | None = None
+    ) -> None:
         ranges = (Range("t", 0, first, first + len(values)),)
         write_batch(plan or self.plan(), self.rows(values, first=first), batch_id, ranges)
 

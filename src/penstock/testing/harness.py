@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
 DEADLINE_SECONDS = 120.0
 
 
@@ -94,9 +96,10 @@ class Case:
         return self.folder / str(self.spec["sinks"][sink]["delta"]["table"])
 
     def write(self) -> None:
-        """Write the pipeline file. JSON is YAML."""
+        """Write the pipeline file."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps(self.spec, indent=1))
+        with self.file.open("w") as target:
+            YAML().dump(self.spec, target)
 
     def start(self, *args: str, env: Mapping[str, str] | None = None) -> Process:
         """`penstock run FILE --json ...` in the background."""
