@@ -37,9 +37,10 @@ def sound(data: pa.Buffer) -> bool:
 
 def with_tiny_numbers(lines: Lines) -> list[int]:
     """The records that hold a number, or a text like one, with too many places after the point for a DECIMAL."""
-    data = lines.buffer.to_pybytes()
-    ends = [at for at in _negative_exponents(data) if _is_tiny(data, at)]
-    if b"\\" in data and b"\\u00" in data:
+    data = memoryview(lines.buffer)
+    codes = np.frombuffer(lines.buffer, np.uint8)
+    ends = [at for at in _negative_exponents(codes) if _is_tiny(data, at)]
+    if (codes == ord("\\")).any():
         ends += [match.start() for match in HIDDEN.finditer(data)]
     if not ends:
         return []
@@ -47,17 +48,17 @@ def with_tiny_numbers(lines: Lines) -> list[int]:
     return found
 
 
-def _negative_exponents(data: bytes) -> list[int]:
+def _negative_exponents(codes: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> list[int]:
     """Where the `-` of `3e-1` stands. UUIDs have such places too; few of them look like a number's."""
-    codes = np.frombuffer(data, np.uint8)
-    minus = np.flatnonzero((codes[2:-1] == ord("-")) & ((codes[1:-2] | 32) == ord("e"))) + 2
+    minus = np.flatnonzero(codes[:-1] == ord("-"))  # the last byte is a newline
+    minus = minus[(codes[minus - 1] | 32) == ord("e")]
     before, after = codes[minus - 2], codes[minus + 1]
     digit = (after >= ord("0")) & (after <= ord("9"))
     found: list[int] = minus[digit & (((before >= ord("0")) & (before <= ord("9"))) | (before == ord(".")))].tolist()
     return found
 
 
-def _is_tiny(data: bytes, minus: int) -> bool:
+def _is_tiny(data: memoryview, minus: int) -> bool:
     """Whether the number with this exponent has more than 38 places after the point, or may have."""
     exponent = AFTER.match(data, minus)
     if not exponent:

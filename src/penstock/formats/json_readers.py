@@ -206,7 +206,7 @@ def _members(fields: tuple[Field, ...], unknown_fields: str, where: tuple[str, .
         return end
 
     def reader(scan: Scan, at: int, path: Path, level: int) -> tuple[Any, int]:
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = dict.fromkeys(readers)
         seen: set[str] = set()
         at = scan.space(at + 1)
         another = scan.byte(at) != b"}"
