@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from delta_values import PARTITION_VALUES, batch
 from deltalake import DeltaTable
 
 from penstock.errors import SinkRefused
 from penstock.sinks.contract import Frozen
 from penstock.sinks.delta import writer as writer_module
 from penstock.sinks.delta.committer import DeltaCommitter
+from penstock.testing.delta_values import PARTITION_VALUES, batch
 from penstock.testing.sink_suite import key
 
 
@@ -50,7 +51,7 @@ def test_file_names_are_flat_whatever_the_value(table: str) -> None:
 
 def test_an_empty_string_reads_back_as_null_as_delta_has_it(table: str) -> None:
     columns = pa.schema([pa.field("id", pa.int64()), pa.field("part", pa.string())])
-    rows = [{"id": 1, "part": ""}, {"id": 2, "part": None}, {"id": 3, "part": "x"}]
+    rows: list[dict[str, Any]] = [{"id": 1, "part": ""}, {"id": 2, "part": None}, {"id": 3, "part": "x"}]
     frozen = commit(DeltaCommitter("lake", table, partition_by=["part"]), columns, batch(columns, rows))
     assert sorted(file.rows for file in frozen.files) == [1, 2]
     for found in (pa.table(DeltaTable(table).scan()).to_pylist(), pl.read_delta(table).to_dicts()):

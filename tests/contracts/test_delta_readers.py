@@ -12,12 +12,12 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from delta_values import EVERY_TYPE, PARTITION_VALUES, ROWS, batch
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from penstock.sinks.contract import Frozen
 from penstock.sinks.delta.committer import DeltaCommitter
+from penstock.testing.delta_values import EVERY_TYPE, PARTITION_VALUES, ROWS, batch
 from penstock.testing.sink_suite import COLUMNS, freeze, key, rows, write
 
 

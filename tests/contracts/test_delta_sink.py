@@ -76,6 +76,9 @@ class DeltaHarness:
     def _overwrite(self, batch: pa.RecordBatch) -> None:
         write_deltalake(self.table, pa.table(batch), mode="overwrite", schema_mode="overwrite")
 
+    def _add_a_column(self) -> None:
+        DeltaTable(self.table).alter.add_columns(Field("later", PrimitiveType("string")))
+
     def _feature(self, feature: TableFeatures) -> None:
         DeltaTable(self.table).alter.add_feature(feature, allow_protocol_versions_increase=True)
 

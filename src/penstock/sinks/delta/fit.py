@@ -16,13 +16,14 @@ class Fit:
     """Brings batches into the shape of the table's columns."""
 
     def __init__(self, columns: pa.Schema) -> None:
-        self.columns = columns
         self.strict = [field for field in columns if never_null(field)]
+        self.shape_of = pa.schema([pa.field(field.name, loose(field.type)) for field in columns])
+        """Nothing is marked as never null in the file, as in Spark's: Arrow refuses a null struct with such a field."""
 
     def shape(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The same rows in the table's columns and types."""
-        arrays = [shaped(rows[field.name], field.type) for field in self.columns]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
+        arrays = [shaped(rows[field.name], field.type) for field in self.shape_of]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.shape_of)
 
     def misfits(self, rows: pa.RecordBatch) -> Iterator[Misfit]:
         """Rows with a null where the table allows none."""
@@ -48,6 +49,15 @@ def never_null(field: pa.Field) -> bool:
     if pa.types.is_map(kind):
         return never_null(kind.item_field) or never_null(kind.key_field.with_nullable(True))
     return bool(pa.types.is_list(kind)) and never_null(kind.value_field)
+
+
+def loose(kind: pa.DataType) -> pa.DataType:
+    """The type with null allowed everywhere inside, but in the keys of maps."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, loose(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(pa.field("key", loose(kind.key_type), nullable=False), pa.field("value", loose(kind.item_type)))
+    return pa.list_(pa.field("element", loose(kind.value_type))) if pa.types.is_list(kind) else kind
 
 
 def shaped(array: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -107,8 +117,10 @@ def _nulls(array: pa.Array, field: pa.Field, at: str) -> Iterator[tuple[int, str
 
 
 def _nulls_of_elements(array: pa.Array, kind: pa.DataType, at: str) -> Iterator[tuple[int, str]]:
-    entries = _as_list(array) if pa.types.is_map(kind) else array
-    element = entries.type.value_field
+    if pa.types.is_map(kind):
+        entries, element = _as_list(array), pa.field("entries", pa.struct([kind.key_field, kind.item_field]))
+    else:
+        entries, element = array, kind.value_field
     parents = pc.list_parent_indices(entries)
     lengths = pc.fill_null(pc.list_value_length(entries), 0).to_numpy(zero_copy_only=False)
     starts = np.concatenate([[0], np.cumsum(lengths)])

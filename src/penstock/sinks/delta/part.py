@@ -48,7 +48,6 @@ class Part:
         self.rows = self.held_bytes = self._held_rows = 0
         self._held: list[pa.RecordBatch] = []
         self._file: Any = None
-        self._footers: list[Any] = []
         self._nan: set[tuple[str, ...]] = set()
         self._nulls: dict[tuple[str, ...], int] = {
             leaf.path: 0 for leaf in self.wanted if not leaf.plain and len(leaf.path) == 1
@@ -56,8 +55,11 @@ class Part:
 
     def add(self, rows: pa.RecordBatch) -> None:
         for piece in [rows] if rows.num_rows <= FEW else _bounded(rows):
+            size = piece.nbytes
+            if self.held_bytes + size > GROUP_BYTES:
+                self.flush()
             self._held.append(piece)
-            self.held_bytes += piece.nbytes
+            self.held_bytes += size
             self._held_rows += piece.num_rows
             if self.held_bytes >= GROUP_BYTES or self._held_rows >= GROUP_ROWS:
                 self.flush()
@@ -83,10 +85,10 @@ class Part:
         self.flush()
         try:
             self._file.close()
-        except (OSError, RuntimeError):
+        except OSError:
             self._abandon()
             raise
-        stats = statistics(self._footers[0], self.wanted, self._nan, self._nulls)
+        stats = statistics(self._file.writer.metadata, self.wanted, self._nan, self._nulls)
         size = self.path.stat().st_size
         return FrozenFile(self.path.name, size, self.rows, stats, partition_values)
 
@@ -99,7 +101,6 @@ class Part:
             use_dictionary=self.layout.dictionary(first) or False,
             store_decimal_as_integer=True,
             store_schema=False,
-            metadata_collector=self._footers,
         )
 
     def _look(self, table: pa.Table) -> None:
@@ -113,7 +114,7 @@ class Part:
 
     def _abandon(self) -> None:
         """Take the broken file away: on a full disk its space is needed. Nobody knows its name yet."""
-        with suppress(OSError, RuntimeError):  # pyarrow cannot close what it could not write, and says so twice
+        with suppress(OSError):  # what could not be written cannot be closed well either
             if self._file is not None:
                 self._file.close()
         self.path.unlink(missing_ok=True)

@@ -88,7 +88,7 @@ class Partitioner:
         for name, field in self.fields.items():
             if pa.types.is_string(field.type):
                 filled = pc.if_else(pc.equal(rows[name], ""), pa.scalar(None, field.type), rows[name])
-                rows = rows.set_column(rows.schema.get_field_index(name), field, filled)
+                rows = rows.set_column(rows.schema.get_field_index(name), field.with_nullable(True), filled)
         return rows
 
     def misfits(self, rows: pa.RecordBatch) -> Iterator[Misfit]:

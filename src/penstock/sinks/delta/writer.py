@@ -30,8 +30,8 @@ class DeltaWriter:
         self.partitioner = Partitioner(target.columns, target.partition_by)
         # Partition columns stand in the log; they come last in the file too, without statistics. Delta's readers take
         # them from the log. Those that read files by themselves (Polars, DuckDB) would else see NULL: names are flat.
-        data = pa.schema([field for field in target.columns if field.name not in target.partition_by])
-        self.schema = pa.schema([*data, *self.partitioner.fields.values()])
+        data = pa.schema([field for field in self.fit.shape_of if field.name not in target.partition_by])
+        self.schema = pa.schema([*data, *(self.fit.shape_of.field(name) for name in self.partitioner.fields)])
         self.layout = Layout(self.schema, indexed(data, target.configuration))
         self.parts: dict[Key, Part] = {}
         self.spill: Spill | None = None
