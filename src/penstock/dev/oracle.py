@@ -6,6 +6,7 @@ be in the table or in the dead letters, exactly once: (topic, partition, offset)
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -69,9 +70,14 @@ def rows(table: Path, columns: str) -> list[tuple[Any, ...]]:
         import duckdb
     except ImportError as error:
         raise SetupFailed("The count needs DuckDB.", remedy="pip install duckdb") from error
+
+    found = files(table)
+    return duckdb.execute(f"SELECT {columns} FROM read_parquet(?)", [found]).fetchall() if found else []
+
+
+def files(table: Path) -> list[str]:
+    """The Parquet files of a Delta table's newest version, as DuckDB takes them; none if there is no table."""
     from deltalake import DeltaTable
 
-    if not DeltaTable.is_deltatable(str(table)):
-        return []
-    files = DeltaTable(str(table)).file_uris()
-    return duckdb.execute(f"SELECT {columns} FROM read_parquet({files!r})").fetchall() if files else []
+    uris = DeltaTable(str(table)).file_uris() if DeltaTable.is_deltatable(str(table)) else []
+    return [re.sub(r"([*?\[])", r"[\1]", uri) for uri in uris]  # DuckDB takes these characters for patterns

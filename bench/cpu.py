@@ -1,0 +1,74 @@
+"""CPU-seconds of this process and all below it: the driver, the JVM, the Python workers. The broker is left out.
+
+Wall time on a shared machine is noise; CPU time much less so. Workers that are idle for a minute are ended by Spark,
+and their CPU would vanish from a plain sum: so the newest figure of every process ever seen is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import psutil
+
+SAMPLE_SECONDS = 0.25
+Who = tuple[int, float]
+"""A process: its id, and when it started, because ids come again."""
+
+
+@dataclass
+class Spent:
+    """What one stretch of work took; filled in at its end."""
+
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+
+
+class CpuMeter:
+    """Measures stretches of work, one after the other."""
+
+    def __init__(self, without: int | None = None) -> None:
+        self.without = without
+        """The head of a process tree that is not to be counted."""
+        self._newest: dict[Who, float] = {}
+
+    @contextmanager
+    def measure(self) -> Iterator[Spent]:
+        spent, done = Spent(), threading.Event()
+        sampler = threading.Thread(target=self._sample, args=(done,), daemon=True)
+        before, began = self._total(), time.monotonic()
+        sampler.start()
+        try:
+            yield spent
+        finally:
+            done.set()
+            sampler.join()
+            spent.wall_seconds = time.monotonic() - began
+            spent.cpu_seconds = self._total() - before
+
+    def _sample(self, done: threading.Event) -> None:
+        while not done.wait(SAMPLE_SECONDS):
+            self._total()
+
+    def _total(self) -> float:
+        for process in self._tree(psutil.Process()):
+            with suppress(psutil.NoSuchProcess):  # it ended since; its newest figure stays
+                times = process.cpu_times()
+                self._newest[process.pid, process.create_time()] = times.user + times.system
+        return sum(self._newest.values())
+
+    def _tree(self, head: psutil.Process) -> Iterator[psutil.Process]:
+        """All processes below `head` and itself, but for those we leave out."""
+        below: dict[int, list[psutil.Process]] = {}
+        for process in head.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                below.setdefault(process.ppid(), []).append(process)
+        waiting = [head]
+        while waiting:
+            process = waiting.pop()
+            if process.pid != self.without:
+                yield process
+                waiting += below.get(process.pid, [])
