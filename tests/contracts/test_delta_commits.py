@@ -15,6 +15,7 @@ from deltalake.schema import PrimitiveType
 
 from penstock.errors import Refused, SinkRefused, TableChanged
 from penstock.rows import DEAD_LETTER
+from penstock.sinks.delta import Delta
 from penstock.sinks.delta.changes import changes
 from penstock.sinks.delta.committer import DeltaCommitter
 from penstock.sinks.delta.state import TableState
@@ -251,3 +252,8 @@ def test_a_dead_letter_table_has_its_own_columns_and_no_lineage(table: str) -> N
     committer.commit(freeze(committer, batch, columns=DEAD_LETTER), key(0), {})
     [found] = pa.table(DeltaTable(table).scan()).to_pylist()
     assert (found["value"], found["headers"], list(found)) == (b"\xff", [], DEAD_LETTER.names)
+
+
+def test_a_writer_that_is_not_there_yet_is_refused_and_not_ignored(table: str) -> None:
+    with pytest.raises(SinkRefused, match="Spark's writer comes with a later version"):
+        Delta.model_validate({"table": table, "writer": "spark"}).committer("lake")

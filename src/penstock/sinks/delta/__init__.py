@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from penstock.errors import SinkRefused
 from penstock.options import Field, Options, Text
 from penstock.paths import Table
 from penstock.registry import sinks
@@ -33,6 +34,12 @@ class Delta(Options):
         """The committer of the sink `name`. `table` is an absolute path by now."""
         from penstock.sinks.delta.committer import DeltaCommitter
 
+        if self.writer == "spark":
+            raise SinkRefused(
+                f"sink {name}: Spark's writer comes with a later version.",
+                data="Nothing was written.",
+                remedy=f"Leave out  sinks.{name}.delta.writer",
+            )
         return DeltaCommitter(
             name,
             self.table,
