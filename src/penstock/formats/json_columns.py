@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 
+from penstock.formats.arrow_nulls import needs_filling
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
 from penstock.formats.json_arrow import has, read_type
@@ -53,6 +54,7 @@ class JsonDecoder:
         self.scanner = Scanner(fields, unknown_fields)
         self.finder = UnknownFields(fields, unknown_fields == "keep")
         self.parse = parser(fields)
+        self.to_fill = any(needs_filling(field.type) for field in fields)
         self.has_decimal = any(has(field.type, "DECIMAL") for field in fields)
         self.sieve = Sieve(fields, unknown_fields)
         self.fail_rate = 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from penstock.formats.arrow_nulls import filled
 from penstock.formats.json_arrow import NONE, Indices, converted, suspects
 from penstock.formats.json_guards import sound, with_tiny_numbers
 from penstock.formats.json_lines import Lines, lines_from, lines_of, offsets_of
@@ -235,6 +236,13 @@ class Step:
         return pa.array(kept, pa.string()), np.array(unsure, np.int64)
 
     def _assembled(self) -> pa.RecordBatch:
+        batch = self._in_order()
+        if not self.decoder.to_fill:
+            return batch
+        columns = [filled(batch.column(i), field) for i, field in enumerate(self.decoder.fields)]
+        return pa.RecordBatch.from_arrays([*columns, *batch.columns[len(columns) :]], schema=batch.schema)
+
+    def _in_order(self) -> pa.RecordBatch:
         parts = [*self._parsed, *([self._scanned_batch()] if self._scanned else [])]
         schema = self.decoder.nullable
         if not parts:

@@ -1,0 +1,159 @@
+"""The JSON decoder as a part: shapes of input and output, unknown fields, and that bad streams stay bounded."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.formats.json import Json
+from penstock.formats.json_columns import MAX_NAMES, STEP_BYTES, JsonDecoder
+from penstock.formats.json_readers import Good, Scanner
+from penstock.formats.schemas import parse_ddl
+from penstock.options import Size
+
+SCHEMA = (
+    "id BIGINT NOT NULL, amount DECIMAL(18,2), at TIMESTAMP, device STRUCT<os: STRING NOT NULL>, tags ARRAY<STRING>"
+)
+GOOD = b'{"id":1,"amount":12.30,"at":"2026-01-02T03:04:05Z","device":{"os":"x"},"tags":["a"]}'
+
+
+def test_columns_keep_not_null_and_data_may_hold_nulls_where_there_is_a_verdict() -> None:
+    decoder = Json(schema=SCHEMA).decoder()
+    decoded = decoder.decode(pa.array([GOOD, b"oops"], pa.binary()))
+    assert Json(schema=SCHEMA).columns() == decoder.columns
+    assert [field.nullable for field in decoder.columns] == [False, True, True, True, True]
+    assert decoded.data.schema.names == decoder.columns.names
+    assert decoded.data.schema.types == decoder.columns.types
+    assert decoded.data.column("id").to_pylist() == [1, None]
+
+
+NESTED = """id BIGINT NOT NULL, device STRUCT<os: STRING NOT NULL, n: STRUCT<d: DATE NOT NULL> NOT NULL>,
+l ARRAY<STRUCT<q: INT NOT NULL>>, s STRUCT<a: ARRAY<INT> NOT NULL, d: DECIMAL(5,2) NOT NULL, b: BINARY NOT NULL>"""
+INSIDE = b'{"id":2,"device":{"os":"x","n":{"d":"2024-01-01"}},"l":[null,{"q":1}],"s":{"a":[],"d":1,"b":""}}'
+
+
+@pytest.mark.parametrize("schema", [NESTED, NESTED + ", m MAP<STRING, STRUCT<q: INT NOT NULL>>"])
+def test_not_null_inside_a_null_struct_can_be_written_as_parquet(schema: str, tmp_path: Path) -> None:
+    decoder = Json(schema=schema).decoder()
+    decoded = decoder.decode(pa.array([b'{"id":1}', b"oops", INSIDE, b'{"id":3,"l":[]}'], pa.binary()))
+    good = decoded.data.filter(pa.array([True, False, True, True]))
+    rows = pa.Table.from_batches([pa.RecordBatch.from_arrays(good.columns, schema=decoder.columns)])
+    pq.write_table(rows, tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == good.to_pylist()
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_no_rows_only_nulls_and_slices_are_all_batches(kind: pa.DataType) -> None:
+    decoder = Json(schema=SCHEMA).decoder()
+    assert decoder.decode(pa.array([], kind)).data.num_rows == 0
+    assert [v.code for v in decoder.decode(pa.array([None, None], kind)).verdicts] == ["tombstone"] * 2
+    assert [v.code for v in decoder.decode(pa.nulls(2, kind)).verdicts] == ["tombstone"] * 2
+    assert [v.code for v in decoder.decode(pa.array([b""], kind)).verdicts] == ["empty"]
+    sliced = pa.array([b"bad", GOOD, None, GOOD, b"bad"], kind).slice(1, 3)
+    decoded = decoder.decode(sliced)
+    assert decoded.data.column("id").to_pylist() == [1, None, 1]
+    assert [verdict.row for verdict in decoded.verdicts] == [1]
+
+
+def test_a_batch_of_many_steps_keeps_its_order() -> None:
+    values = [b'{"id":%d}' % i if i % 7 else b'{"id":"%d"}' % i for i in range(9000)]
+    decoded = Json(schema="id BIGINT").decoder().decode(pa.array(values, pa.binary()))
+    decoded.data.validate(full=True)
+    assert decoded.data.column("id").to_pylist() == [i if i % 7 else None for i in range(9000)]
+    assert [verdict.row for verdict in decoded.verdicts] == list(range(0, 9000, 7))
+
+
+def test_tombstones_are_dropped_by_name_on_wish() -> None:
+    decoded = Json(schema=SCHEMA, tombstones="drop").decoder().decode(pa.array([None], pa.binary()))
+    [verdict] = decoded.verdicts
+    assert (verdict.code, verdict.drop) == ("tombstone", True)
+
+
+def test_unknown_fields_are_counted_per_record_and_only_for_good_ones() -> None:
+    values = [
+        b'{"id":1,"x":1,"device":{"os":"a","y":2}}',
+        b'{"id":1,"x":[{"x":1}]}',
+        b'{"id":"bad","x":1}',
+        b'{"id":2}',
+    ]
+    decoder = Json(schema=SCHEMA).decoder()
+    for _ in range(2):
+        assert decoder.decode(pa.array(values * 3, pa.binary())).unknown == {"x": 6, "device/y": 3}
+
+
+def test_the_first_100_unknown_names_are_counted() -> None:
+    values = [b'{"id":1,"u%d":1,"again":2}' % i for i in range(300)]
+    unknown = Json(schema=SCHEMA).decoder().decode(pa.array(values, pa.binary())).unknown
+    assert list(unknown) == ["u0", "again", *(f"u{i}" for i in range(1, MAX_NAMES - 1))]
+    assert unknown["again"] == 300
+
+
+def test_unknown_fields_are_kept_as_the_text_they_came_in() -> None:
+    values = [b'{"id":1, "x" : {"a": [1, 2]}, "y":"\xc3\xa9"}', b'{"id":2}', b"oops"]
+    options = Json(schema="id BIGINT", unknown_fields="keep")
+    decoded = options.decoder().decode(pa.array(values, pa.binary()))
+    assert options.columns().names == ["id", "_unknown"]
+    assert decoded.data.column("_unknown").to_pylist() == ['{"x":{"a": [1, 2]},"y":"é"}', None, None]
+
+
+def test_a_step_is_bounded_by_bytes_as_well_as_rows() -> None:
+    big = b'{"id":1,"tags":["' + b"x" * (STEP_BYTES // 3) + b'"]}'
+    decoder = JsonDecoder(parse_ddl(SCHEMA), max_bytes=1 << 24)
+    ends = list(decoder._steps(pa.array([big] * 10, pa.binary())))
+    assert ends == [2, 4, 6, 8, 10]
+    assert list(decoder._steps(pa.array([big * 4, big * 4], pa.binary()))) == [1, 2]
+
+
+def test_a_value_of_many_megabytes_is_decoded() -> None:
+    text = b"x" * 25_000_000
+    decoder = Json(schema="s STRING", max_bytes=Size("64 MB")).decoder()
+    decoded = decoder.decode(pa.array([b'{"s":"' + text + b'"}', b'{"s":"a"}'], pa.binary()))
+    assert [len(value) for value in decoded.data.column("s").to_pylist()] == [25_000_000, 1]
+
+
+HARD = {
+    "levels of arrays": b'{"z":' + b"[" * 1_000_000,
+    "levels of objects": b'{"z":' * 200_000,
+    "digits of an integer": b'{"id":' + b"9" * 2_000_000 + b"}",
+    "digits of a decimal": b'{"id":1,"amount":' + b"9" * 2_000_000 + b"}",
+    "digits of an exponent": b'{"id":1,"amount":1e' + b"9" * 2_000_000 + b"}",
+    "escapes": b'{"id":1,"tags":["' + b"\\n" * 1_000_000 + b'"',
+    "backslashes": b'{"id":1,"tags":["' + b"\\" * 2_000_000,
+    "open quotes": b'{"id":1,"z":' + b'["' * 500_000,
+    "keys": b"{" + b",".join(b'"k%d":1' % i for i in range(100_000)) + b"}",
+    "spaces": b'{"id":1' + b" " * 2_000_000,
+    "bad bytes": b'{"id":1,"tags":["' + b"\xc3" * 2_000_000 + b'"]}',
+}
+
+
+@pytest.mark.parametrize("value", HARD.values(), ids=HARD.keys())
+def test_a_hard_value_costs_no_more_than_its_length(value: bytes) -> None:
+    decoder = Json(schema=SCHEMA).decoder()
+    start = time.process_time()
+    decoded = decoder.decode(pa.array([value, GOOD], pa.binary()))
+    assert time.process_time() - start < 5
+    assert [verdict.row for verdict in decoded.verdicts] == [0]
+
+
+def test_a_stream_of_nothing_but_bad_records_is_judged_in_bounded_time() -> None:
+    decoder = Json(schema=SCHEMA).decoder()
+    start = time.process_time()
+    for value in (b'{"id":"1"}', b'{"id":1,"amount":1.234}', b'{"id":1', b'{"id":1}{"id":1}', b"\xff{}"):
+        assert len(decoder.decode(pa.array([value] * 2000, pa.binary())).verdicts) == 2000
+    assert time.process_time() - start < 10
+
+
+def test_500_columns_are_decoded() -> None:
+    numbers, days = range(100), range(400)
+    schema = ", ".join([f"c{i} BIGINT" for i in numbers] + [f"d{i} STRUCT<a: ARRAY<STRUCT<b: DATE>>>" for i in days])
+    members = [b'"c%d":%d' % (i, i) for i in numbers] + [b'"d%d":{"a":[{"b":"2026-01-02"}]}' % i for i in days]
+    value = b"{" + b",".join(members) + b"}"
+    decoded = Json(schema=schema).decoder().decode(pa.array([value] * 3, pa.binary()))
+    decoded.data.validate(full=True)
+    found = Scanner(parse_ddl(schema)).scan(value)
+    assert isinstance(found, Good)
+    assert decoded.data.to_pylist() == [found.value] * 3
