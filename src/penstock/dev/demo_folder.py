@@ -82,7 +82,7 @@ class DemoFolder:
                 f"{self.path}: an embedded Kafka runs here, perhaps for you. Nothing was touched.",
                 remedy=f"Stop it first:  {penstock()} dev down --folder {typed(self.path)}",
             )
-        if who := holder(self.path / "state" / "payments" / "lease"):
+        if (who := holder(self.path / "state" / "payments" / "lease")) is not None:
             raise self._refusal(f"process {who.get('pid', '?')} runs the pipeline that lies here.")
         if own := ", ".join(self._not_made_by_us()):
             raise self._refusal(f"beside an earlier demo it holds what the demo did not make: {own}.")

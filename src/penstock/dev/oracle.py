@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from penstock.dev.records import read
 from penstock.errors import SetupFailed
@@ -80,4 +81,4 @@ def files(table: Path) -> list[str]:
     from deltalake import DeltaTable
 
     uris = DeltaTable(str(table)).file_uris() if DeltaTable.is_deltatable(str(table)) else []
-    return [re.sub(r"([*?\[])", r"[\1]", uri) for uri in uris]  # DuckDB takes these characters for patterns
+    return [re.sub(r"([*?\[])", r"[\1]", unquote(uri)) for uri in uris]  # DuckDB takes these characters for patterns
