@@ -18,6 +18,7 @@ from penstock.observe.events import BatchCommitted, Progressed, RecordsLost
 from penstock.testing.harness import Case
 from penstock.testing.kafka import DevKafka, delete_records, ensure_topic, produce
 from penstock.testing.runs import run_once, running
+from tests.broker.cases import ids, ids_case, values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,30 +26,14 @@ if TYPE_CHECKING:
 Topic = Callable[..., str]
 
 
-def values(start: int, end: int) -> list[bytes]:
-    return [b'{"id": %d}' % number for number in range(start, end)]
-
-
 @pytest.fixture
 def case(tmp_path: Path, kafka: DevKafka) -> Callable[..., Case]:
     """A pipeline of `id BIGINT` from the source that the test describes."""
 
     def make(topic: str | None = None, *, pipeline: dict[str, Any] | None = None, **source: Any) -> Case:
-        spec = {
-            "pipeline": "p",
-            "source": {"kafka": {"brokers": [kafka.bootstrap], **({"topics": [topic]} if topic else {}), **source}},
-            "decode": {"json": {"schema": "id BIGINT NOT NULL"}},
-            "sinks": {"lake": {"delta": {"table": "./lake/t"}}},
-            "trigger": "as_fast_as_possible",
-            **(pipeline or {}),
-        }
-        return Case(tmp_path, spec)
+        return ids_case(tmp_path, kafka.bootstrap, topic, source=source, **(pipeline or {}))
 
     return make
-
-
-def ids(case: Case) -> list[int]:
-    return sorted(row[0] for row in rows(case.table(), "id"))
 
 
 Make = Callable[..., Case]

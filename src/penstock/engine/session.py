@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,7 +83,7 @@ def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
     builder = SparkSession.builder.appName(f"penstock {name}")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _output_to(log.with_name("spark.out")):
+    with _output_to(log.with_name("spark.out")), _own_interrupt():
         return builder.getOrCreate()
 
 
@@ -95,6 +97,17 @@ def _java_options(settings: dict[str, str], log: Path) -> str:
     config = log.with_name("log4j2.properties")
     config.write_text(LOG4J.format(log=log))
     return f"-Dlog4j2.configurationFile={config.as_uri()} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keep our Ctrl-C: Spark's context would put its own in place, which cancels the batch in hand."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, ours)
 
 
 @contextmanager

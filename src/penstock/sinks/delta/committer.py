@@ -107,6 +107,23 @@ class DeltaCommitter:
             data="Nothing of this batch is visible in it; its files are kept and will be tried again.",
         ) from failure
 
+    def close(self, key: WriteKey) -> None:
+        """Let no batch of this key's generation be committed any more: its watermark becomes the key's batch id."""
+        from deltalake import CommitProperties, Transaction
+
+        table = self.handle.fresh()
+        seen = None if table is None else table.transaction_version(key.app)
+        if table is None or (seen is not None and seen >= key.batch_id):
+            return
+        told = json.dumps({"app": key.app, "closed": True})
+        closing = CommitProperties(
+            app_transactions=[Transaction(key.app, key.batch_id)], custom_metadata={"userMetadata": told}
+        )
+        partitions = list(TableState.of(table, self.table).partition_by)
+        table.create_write_transaction(
+            [], mode="append", schema=table.schema(), partition_by=partitions, commit_properties=closing
+        )
+
     def _try(self, frozen: Frozen, key: WriteKey, story: dict[str, Any]) -> Receipt:
         """One try. What is looked at and what is committed on is the same version of the table: where another
         writer comes in between, delta-rs finds the conflict (our own key, columns, protocol) and nothing lands.
