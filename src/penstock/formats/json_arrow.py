@@ -25,6 +25,8 @@ NONE: Indices = np.empty(0, np.int64)
 FIRST, LAST = -62135596800000000, 253402300799999999
 """Microseconds of 0001-01-01 and of the last moment of 9999, UTC."""
 FIRST_DAY = -719162
+UNSURE = ("FLOAT", "DOUBLE", "DECIMAL", "TIMESTAMP", "DATE", "BINARY", "STRUCT", "ARRAY")
+"""Types whose parsed columns are looked at again."""
 
 
 def has(kind: Type, *names: str) -> bool:

@@ -18,7 +18,7 @@ import pyarrow.json as pj
 from penstock.formats.arrow_nulls import needs_filling
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
-from penstock.formats.json_arrow import has, read_type
+from penstock.formats.json_arrow import UNSURE, has, read_type
 from penstock.formats.json_lines import offsets_of
 from penstock.formats.json_readers import Scanner
 from penstock.formats.json_sieve import Sieve
@@ -27,10 +27,10 @@ from penstock.formats.json_unknown import UnknownFields
 from penstock.formats.types import Field
 from penstock.rows import Verdict
 
-MOST_ROWS, FEWEST_ROWS = 2048, 64
+STEP_ROWS, FEWEST_ROWS = 2048, 64
 STEP_BYTES = 4 << 20
 CALL_COST = 216
-"""Two parser calls cost as much as parsing so many records: with it the step follows the rate of bad records."""
+"""Two parser calls cost as much as parsing so many records."""
 MUCH = 0.005
 """Bad records per record from which on a step is sieved first."""
 MAX_NAMES = 100
@@ -54,6 +54,7 @@ class JsonDecoder:
         self.scanner = Scanner(fields, unknown_fields)
         self.finder = UnknownFields(fields, unknown_fields == "keep")
         self.parse = parser(fields)
+        self.to_check = [i for i, field in enumerate(fields) if not field.nullable or has(field.type, *UNSURE)]
         self.to_fill = any(needs_filling(field.type) for field in fields)
         self.has_decimal = any(has(field.type, "DECIMAL") for field in fields)
         self.sieve = Sieve(fields, unknown_fields)
@@ -84,13 +85,12 @@ class JsonDecoder:
         first, count = 0, len(values)
         while first < count:
             full = int(np.searchsorted(offsets, offsets[first] + STEP_BYTES, "right")) - 1
-            first = max(first + 1, min(first + self._step_rows(), full, count))
+            first = max(first + 1, min(first + STEP_ROWS, full, count))
             yield first
 
-    def _step_rows(self) -> int:
-        """Short steps waste parser calls, long ones waste the work before a bad record."""
-        best = math.sqrt(CALL_COST / max(self.fail_rate, 1e-9))
-        return int(min(max(best, FEWEST_ROWS), MOST_ROWS))
+    def range_rows(self) -> int:
+        """How many records to parse at once: few waste parser calls, many waste the work before a bad record."""
+        return int(max(FEWEST_ROWS, math.sqrt(CALL_COST / max(self.fail_rate, 1e-9))))
 
     @property
     def lenient(self) -> bool:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from codecs import utf_8_decode
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,25 @@ def sound(data: pa.Buffer) -> bool:
     return True
 
 
+def unsound(lines: Lines) -> list[int]:
+    """Which records are not sound."""
+    places = np.flatnonzero(np.frombuffer(lines.buffer, np.uint8) == 0).tolist()
+    data, at = memoryview(lines.buffer), 0
+    while at < len(data):
+        try:
+            utf_8_decode(data[at:], "strict", True)
+            break
+        except UnicodeDecodeError as error:
+            places.append(at + error.start)
+            at = int(lines.starts[np.searchsorted(lines.starts, places[-1], "right")])
+    return _records_at(lines, places)
+
+
+def _records_at(lines: Lines, places: list[int]) -> list[int]:
+    found: list[int] = np.unique(np.searchsorted(lines.starts, places, "right") - 1).tolist() if places else []
+    return found
+
+
 def with_tiny_numbers(lines: Lines) -> list[int]:
     """The records that hold a number, or a text like one, with too many places after the point for a DECIMAL."""
     data = memoryview(lines.buffer)
@@ -42,10 +62,7 @@ def with_tiny_numbers(lines: Lines) -> list[int]:
     ends = [at for at in _negative_exponents(codes) if _is_tiny(data, at)]
     if (codes == ord("\\")).any():
         ends += [match.start() for match in HIDDEN.finditer(data)]
-    if not ends:
-        return []
-    found: list[int] = np.unique(np.searchsorted(lines.starts, ends, "right") - 1).tolist()
-    return found
+    return _records_at(lines, ends)
 
 
 def _negative_exponents(codes: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> list[int]:

@@ -46,9 +46,11 @@ class Lines:
 
     def without(self, out: list[int]) -> Lines:
         """The lines that are left when these are taken out."""
-        gone = set(out)
-        texts = self.records(0, len(self))
-        return lines_from([(int(self.rows[i]), text) for i, text in enumerate(texts) if i not in gone])
+        stay = np.ones(len(self), np.bool_)
+        stay[out] = False
+        offsets = pa.py_buffer(self.starts.astype(np.int32))
+        whole = pa.BinaryArray.from_buffers(pa.binary(), len(self), [None, offsets, self.buffer])
+        return _lines(whole.filter(pa.array(stay)), self.rows[stay])
 
     def holding(self, text: bytes, first: int, last: int, limit: int) -> list[int]:
         """The first few records of the range that hold these bytes."""
@@ -63,9 +65,15 @@ class Lines:
 
 def lines_of(values: pa.Array, rows: Rows) -> Lines:
     """All of these values, which have these row numbers; there is no null among them."""
-    joined = pc.binary_join_element_wise(values.cast(pa.binary()), NEWLINE, NOTHING)
-    starts = offsets_of(joined).astype(np.int64)
-    buffer = joined.buffers()[2].slice(int(starts[0]), int(starts[-1] - starts[0]))
+    return _lines(pc.binary_join_element_wise(values.cast(pa.binary()), NEWLINE, NOTHING), rows)
+
+
+def _lines(values: pa.Array, rows: Rows) -> Lines:
+    """Of values that end in their newline."""
+    if not len(values):
+        return Lines(rows, np.zeros(1, np.int64), pa.py_buffer(b""))
+    starts = offsets_of(values).astype(np.int64)
+    buffer = values.buffers()[2].slice(int(starts[0]), int(starts[-1] - starts[0]))
     return Lines(rows, starts - starts[0], buffer)
 
 

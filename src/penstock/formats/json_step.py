@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.formats.arrow_nulls import filled
 from penstock.formats.json_arrow import NONE, Indices, converted, suspects
-from penstock.formats.json_guards import sound, with_tiny_numbers
+from penstock.formats.json_guards import sound, unsound, with_tiny_numbers
 from penstock.formats.json_lines import Lines, lines_from, lines_of, offsets_of
 from penstock.formats.json_readers import Good
 from penstock.formats.json_scan import Problem
@@ -45,14 +45,16 @@ class Step:
         """How many records the sieve held back."""
         self.verdicts: list[Verdict] = []
         self.unknown: list[tuple[int, tuple[str, ...]]] = []
+        self._taken: list[tuple[int, bool, pa.RecordBatch]] = []
+        """What the parser gave: index of the first record, whether unknown fields were ignored, the batch."""
         self._parsed: list[tuple[Indices, pa.RecordBatch]] = []
         self._scanned: list[tuple[int, Good]] = []
 
     def run(self) -> pa.RecordBatch:
         """One row per value, in order; null where there is a verdict."""
         lines = self._sieved(self._admitted())
-        ranges = [(0, len(lines))]
-        done = 0
+        size, done = self.decoder.range_rows(), 0
+        ranges = [(first, min(first + size, len(lines))) for first in range(0, len(lines), size)][::-1]
         while ranges:
             first, last = ranges.pop()
             # Where much is bad, taking the bad ones out one by one costs more than scanning every record.
@@ -64,6 +66,8 @@ class Step:
                 left = self._attempt(lines, first, last)
             done += last - first - sum(b - a for a, b in left)
             ranges += reversed(left)
+        if self._taken:
+            self._keep(lines)
         return self._assembled()
 
     def _admitted(self) -> Lines:
@@ -80,8 +84,7 @@ class Step:
             values = self.values if fits.all() else self.values.filter(pa.array(fits))
             lines = lines_of(values, np.flatnonzero(fits))
         if not sound(lines.buffer):
-            records = lines.records(0, len(lines))
-            lines = self._without(lines, [i for i, text in enumerate(records) if not sound(pa.py_buffer(text))])
+            lines = self._without(lines, unsound(lines))
         return self._without(lines, with_tiny_numbers(lines)) if self.decoder.has_decimal else lines
 
     def _shaped(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -151,8 +154,9 @@ class Step:
             self.failures += 1
             return self._cut(lines, first, last, str(error))
         if batch.num_rows != last - first:
-            return _halves(first, last)
-        self._take(lines, first, batch)
+            self.failures += 1
+            return self._cut(lines, first, last, "several documents in a record")
+        self._taken.append((first, self.lenient, batch))
         return []
 
     def _cut(self, lines: Lines, first: int, last: int, message: str) -> list[tuple[int, int]]:
@@ -187,12 +191,16 @@ class Step:
             return True
 
     def _with_text(self, lines: Lines, first: int, last: int, message: str) -> list[int]:
-        """Bad records that hold the text which the parser could not convert."""
+        """Bad records that hold the text which the parser could not convert; if it names none, those that are
+        not one JSON value."""
         match = TEXT.search(message)
         text = next((group for group in match.groups() if group is not None), None) if match else None
         if text is None:
-            return []
-        return [index for index in lines.holding(text.encode(), first, last, limit=4) if self._is_bad(lines, index)]
+            records = enumerate(lines.records(first, last), first)
+            found = [index for index, data in records if not self.decoder.sieve.is_json(data)]
+        else:
+            found = lines.holding(text.encode(), first, last, limit=4)
+        return [index for index in found if self._is_bad(lines, index)]
 
     def _is_bad(self, lines: Lines, index: int) -> bool:
         if isinstance(self.decoder.scanner.scan(lines.record(index)), Problem):
@@ -200,40 +208,45 @@ class Step:
             return True
         return False
 
-    def _take(self, lines: Lines, first: int, batch: pa.RecordBatch) -> None:
+    def _keep(self, lines: Lines) -> None:
         """Keep what was parsed, but for the records that need the scanner."""
-        fields = self.decoder.fields
-        out = np.unique(np.concatenate([suspects(batch.column(i), field) for i, field in enumerate(fields)]))
-        kept, unsure = self._unknown_of(lines, first, batch.num_rows, set(out.tolist()))
-        out = np.union1d(out, unsure)
-        rows = lines.rows[first : first + batch.num_rows]
+        batch = pa.concat_batches([part for _, _, part in self._taken]) if len(self._taken) > 1 else self._taken[0][2]
+        indices = np.concatenate([np.arange(first, first + part.num_rows) for first, _, part in self._taken])
+        checks = [suspects(batch.column(i), self.decoder.fields[i]) for i in self.decoder.to_check]
+        out = np.unique(np.concatenate([NONE, *checks]))
+        kept, unsure = self._unknown_of(lines, len(indices), set(out.tolist()))
+        out = np.union1d(out, unsure) if unsure else out
+        rows = lines.rows[indices]
         if len(out):
-            for index in out:
-                self._judge(lines, first + int(index))
-            stay = np.setdiff1d(np.arange(batch.num_rows), out)
-            rows, batch, kept = rows[stay], batch.take(pa.array(stay)), kept.take(pa.array(stay))
-        columns = [converted(batch.column(i), field.type) for i, field in enumerate(fields)]
+            for index in indices[out]:
+                self._judge(lines, int(index))
+            stay = pa.array(np.setdiff1d(np.arange(len(indices)), out))
+            rows, batch, kept = np.delete(rows, out), batch.take(stay), kept.take(stay)
+        columns = [converted(batch.column(i), field.type) for i, field in enumerate(self.decoder.fields)]
         if self.decoder.unknown_fields == "keep":
             columns.append(kept)
         self._parsed.append((rows, pa.RecordBatch.from_arrays(columns, schema=self.decoder.nullable)))
 
-    def _unknown_of(self, lines: Lines, first: int, count: int, out: set[int]) -> tuple[pa.Array, Indices]:
-        """What the records hold beside the schema, and those that the scanner must look at for it."""
-        if not self.lenient:
-            return pa.nulls(count, pa.string()), NONE
+    def _unknown_of(self, lines: Lines, count: int, out: set[int]) -> tuple[pa.Array, list[int]]:
+        """What the parsed records hold beside the schema, and those that the scanner must look at for it."""
+        if not any(lenient for _, lenient, _ in self._taken):
+            return pa.nulls(count, pa.string()), []
         kept: list[str | None] = [None] * count
         unsure = []
-        for index, text in enumerate(lines.records(first, first + count)):
-            if index in out:
-                continue
-            try:
-                names, kept[index] = self.decoder.finder.find(text)
-            except Doubtful:
-                unsure.append(index)
-                continue
-            if names:
-                self.unknown.append((int(lines.rows[first + index]), names))
-        return pa.array(kept, pa.string()), np.array(unsure, np.int64)
+        place = 0
+        for first, lenient, part in self._taken:
+            for index, text in enumerate(lines.records(first, first + part.num_rows) if lenient else ()):
+                if place + index in out:
+                    continue
+                try:
+                    names, kept[place + index] = self.decoder.finder.find(text)
+                except Doubtful:
+                    unsure.append(place + index)
+                    continue
+                if names:
+                    self.unknown.append((int(lines.rows[first + index]), names))
+            place += part.num_rows
+        return pa.array(kept, pa.string()), unsure
 
     def _assembled(self) -> pa.RecordBatch:
         batch = self._in_order()

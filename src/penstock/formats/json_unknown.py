@@ -18,6 +18,10 @@ MOST_SHAPES = 1000
 """Sets of names that are remembered; a stream whose names are data must not fill the memory."""
 
 
+MOST_NAMES = 16
+"""Unknown fields of one record that are looked for one by one: each costs a search of the record."""
+
+
 class Doubtful(Exception):
     """Only the scanner can judge this record."""
 
@@ -29,6 +33,9 @@ class Found(NamedTuple):
     """As they are counted: `x`, `device/x`, `items/*/x`."""
     kept: str | None = None
     """The top-level ones as JSON text, if they are kept."""
+
+
+NOTHING = Found()
 
 
 class UnknownFields:
@@ -56,7 +63,9 @@ class UnknownFields:
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Doubtful from error
         if not unknown and not inside:
-            return Found()
+            return NOTHING
+        if len(unknown) + len(inside) > MOST_NAMES:
+            raise Doubtful
         for name in (*unknown, *inside):
             _sure_it_stands_once(data, name)
         kept = kept_text([(name, bytes(record[name])) for name in unknown]) if self._keep else None
