@@ -1,0 +1,198 @@
+"""What README and docs say holds: files validate, commands exist, links lead somewhere, examples come true."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import typer
+from ruamel.yaml import YAML
+
+from penstock import Json, errors
+from penstock.cli import app
+from penstock.observe import events
+from penstock.rows import DEAD_LETTER
+from penstock.spec import pipeline_from_text
+from penstock.spec.reference import page as with_tables
+from tests.docs.pages import (
+    PAGES,
+    ROOT,
+    Block,
+    Command,
+    bare,
+    blocks,
+    blocks_of,
+    commands_of,
+    prose_of,
+    slug,
+    table_after,
+)
+
+BASE: dict[str, Any] = {
+    "pipeline": "example",
+    "source": {"kafka": {"brokers": ["localhost:9092"], "topics": ["example"]}},
+    "decode": {"json": {"schema": "id BIGINT NOT NULL, country STRING"}},
+    "sinks": {"lake": {"delta": {"table": "./lake/example"}}},
+}
+"""What a block that shows a part of a pipeline file is laid over."""
+MACHINE = re.compile(r"/work/|/root/|/home/|pypi\.org|files\.pythonhosted|repo1?\.maven|maven\.org")
+PIPELINES, CONSOLES, PYTHON = blocks("yaml"), blocks("console"), blocks("python")
+NOT_ALONE = ("DeltaTable", "read_delta", "MyHarness")
+"""Words of blocks that need a table (the walk-through runs most of these) or a class of the reader's own."""
+ALONE = [block for block in PYTHON if not any(word in block.text for word in NOT_ALONE)]
+
+
+def name_of(block: Block) -> str:
+    return block.place
+
+
+def test_the_reader_of_pages_finds_blocks_of_every_kind() -> None:
+    kinds = {block.kind for block in blocks()}
+    assert {"yaml", "console", "python", "text", "sql", "jsonl"} <= kinds
+
+
+@pytest.mark.parametrize("block", PIPELINES, ids=name_of)
+def test_every_pipeline_file_of_the_docs_is_valid(block: Block, tmp_path: Path) -> None:
+    tree = YAML(typ="safe", pure=True).load(block.text)
+    if set(BASE) <= set(tree):
+        text = block.text
+    else:
+        stream = StringIO()
+        YAML().dump({**BASE, **tree}, stream)
+        text = stream.getvalue()
+    assert pipeline_from_text(text, file=block.place, folder=tmp_path).name
+
+
+@pytest.mark.parametrize("block", CONSOLES, ids=name_of)
+def test_every_command_of_the_docs_exists(block: Block) -> None:
+    for command in commands_of(block):
+        for program, *arguments in command.programs:
+            assert known(program, arguments), f"{block.place}: {command.line}"
+
+
+def known(program: str, arguments: list[str]) -> bool:
+    if program == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        return set(arguments) <= set(targets)
+    if program == ".venv/bin/python":
+        return (ROOT / arguments[0]).is_file()
+    if program == "penstock":
+        return parses(arguments)
+    return (program, *arguments) == ("source", ".venv/bin/activate") or program == "echo"
+
+
+def parses(arguments: list[str]) -> bool:
+    """Does the command line take these arguments? Nothing is run."""
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[arguments[0]]
+        arguments = arguments[1:]
+    return command.make_context("penstock", list(arguments)) is not None
+
+
+@pytest.mark.parametrize("wrong", [["rum", "x.yaml"], ["run", "x.yaml", "--onec"], ["run"], ["dev", "produce"]])
+def test_a_command_that_does_not_exist_would_be_found(wrong: list[str]) -> None:
+    with pytest.raises(Exception, match=r"rum|No such option|Missing parameter"):
+        parses(wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        assert ROOT in file.parents, f"{page.name}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", prose_of(file), re.MULTILINE)
+            assert anchor in map(slug, headings), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_names_a_machine_or_a_registry(page: Path) -> None:
+    assert MACHINE.findall(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=name_of)
+def test_every_python_block_compiles(block: Block) -> None:
+    compile(block.text, block.place, "exec")
+
+
+@pytest.mark.parametrize("block", ALONE, ids=name_of)
+def test_python_blocks_that_need_no_table_run(block: Block, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", block.text], cwd=tmp_path, env=environment, check=True, timeout=60)
+
+
+def test_the_tables_of_every_key_are_fresh() -> None:
+    text = (ROOT / "docs" / "pipeline-file.md").read_text(encoding="utf-8")
+    mend = "docs/pipeline-file.md is stale. Mend it:  .venv/bin/python scripts/reference.py"
+    assert text == with_tables(text), mend
+
+
+def test_the_exit_codes_are_those_of_the_errors() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    codes = {0} | {kind.exit_code for kind in kinds if hasattr(kind, "exit_code")}
+    for page in (ROOT / "README.md", ROOT / "docs" / "running.md"):
+        assert {int(row[0]) for row in table_after(page, "| code | meaning")} == codes
+
+
+def test_the_columns_of_the_dead_letters_are_listed() -> None:
+    rows = table_after(ROOT / "docs" / "dead-letters.md", "| column | type")
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == DEAD_LETTER.names
+
+
+def test_the_events_that_are_listed_exist() -> None:
+    rows = table_after(ROOT / "docs" / "running.md", "| event | when")
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row[0])]
+    kinds = [kind.__name__ for kind in events.Event.__subclasses__()]
+    assert {name.replace("_", "") for name in listed} <= {kind.lower() for kind in kinds}
+    assert len(listed) > 5
+
+
+JSON_PAGE = ROOT / "docs" / "json.md"
+IN_WORDS: dict[str, bytes | None] = {
+    "*no value*": None,
+    "*no bytes*": b"",
+    "*17 MB of text*": b'{"id": 1, "name": "' + b"x" * 17_000_000 + b'"}',
+    "*501 levels*": b'{"id": 1, "x": ' + b"[" * 500 + b"]" * 500 + b"}",
+}
+
+
+def json_examples() -> list[tuple[str, str, str]]:
+    """Example, code and field of every line of both tables."""
+    first = [(row[2], row[0], row[3]) for row in table_after(JSON_PAGE, "| code | when")]
+    rows = [*first, *((a, b, c) for a, b, c in table_after(JSON_PAGE, "| example | code"))]
+    return [(example.strip(), bare(code), bare(field)) for example, code, field in rows]
+
+
+@pytest.mark.parametrize(("example", "code", "field"), json_examples())
+def test_every_json_example_gets_its_code(example: str, code: str, field: str) -> None:
+    [schema] = [block.text for block in blocks_of(JSON_PAGE, "sql")]
+    value = IN_WORDS[example] if example in IN_WORDS else bare(example).encode()
+    decode = Json(schema=schema, unknown_fields="reject" if code == "unknown_field" else "ignore")
+    decoded = decode.decoder().decode(pa.array([b'{"id": 7}', value], pa.binary()))
+    assert [(verdict.row, verdict.code, verdict.field or "") for verdict in decoded.verdicts] == [(1, code, field)]
+
+
+def test_every_reject_code_of_the_decoder_is_explained() -> None:
+    corpus = (ROOT / "tests" / "corpus" / "json.jsonl").read_text(encoding="utf-8").splitlines()
+    codes = {json.loads(line).get("code") for line in corpus} - {None}
+    assert codes <= {bare(row[0]) for row in table_after(JSON_PAGE, "| code | when")}
+    assert len(codes) > 10
+
+
+def test_a_command_is_cut_into_its_programs() -> None:
+    line = "echo 'a | b' | penstock dev produce t   # a comment"
+    made = Command(CONSOLES[0], line, []).programs
+    assert made == [["echo", "a | b"], ["penstock", "dev", "produce", "t"]]
