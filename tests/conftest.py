@@ -16,6 +16,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session that `penstock run` would build, on two slots."""
     from penstock.engine.session import session
 
-    built = session("tests", {"spark.master": "local[2,4]"}, tmp_path_factory.mktemp("spark") / "spark.log")
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.master": "local[2,4]",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "local"),
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # a test vacuums a table of today
+    }
+    built = session("tests", settings, folder / "spark.log")
     yield built
     built.stop()

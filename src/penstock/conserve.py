@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import NotConserved
 from penstock.ranges import Range
+from penstock.sinks.contract import Frozen
 from penstock.tally import Fates, Tally
 
 if TYPE_CHECKING:
@@ -57,6 +58,19 @@ class Reading:
                 remedy="Run again; if it stays so, report it with the state folder's ledger.",
             )
         return read
+
+
+def files_agree(frozen: dict[str, Frozen], tally: Tally, dead_letters: str) -> None:
+    """The rows in the files are the rows that were counted; else NotConserved."""
+    total = tally.total()
+    for name, share in frozen.items():
+        counted = sum(total.by_code().values()) if name == dead_letters else total.written[name]
+        if share.rows != counted:
+            raise NotConserved(
+                f"sink {name}: its files hold {share.rows} rows, but {counted} were counted.",
+                data="Nothing of this batch is visible.",
+                remedy="Run again; if it stays so, report it with the state folder's ledger.",
+            )
 
 
 def _open_ends(group: list[tuple[str, int]], count: int, tally: Tally, sinks: Iterable[str]) -> list[str]:

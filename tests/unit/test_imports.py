@@ -30,7 +30,7 @@ BASE = {
 CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
 COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
-BATCH = {"batch", "conserve", "task"}
+BATCH = {"batch", "clock", "conserve", "plan", "report", "task"}
 ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe"}
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),

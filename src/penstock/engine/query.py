@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from penstock.batch import Plan, write_batch
+from penstock.batch import write_batch
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.pipeline import Every, Pipeline
+from penstock.plan import Plan
 from penstock.ranges import Range, ranges_between
 from penstock.sources.kafka import Cluster, stream
 

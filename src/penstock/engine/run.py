@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from penstock.batch import Plan
 from penstock.engine.faults import explain
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
@@ -23,6 +22,7 @@ from penstock.ledger.lease import lease
 from penstock.ledger.preflight import Preflight
 from penstock.observe.events import BatchCommitted, Emit, Event, RunEnded, RunStarted
 from penstock.pipeline import Pipeline
+from penstock.plan import Plan
 from penstock.sinks.contract import Committer
 from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses

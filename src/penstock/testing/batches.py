@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock import Delta, Json, Kafka, Pipeline, Sink
-from penstock.batch import Plan, write_batch
+from penstock.batch import write_batch
 from penstock.dev.oracle import rows
 from penstock.engine.tables import committers
 from penstock.ledger.ledger import Ledger
 from penstock.observe.events import Event
+from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.sources.losses import Losses
 

@@ -1,0 +1,28 @@
+"""Seconds per numbered step of a batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock import failpoints
+
+
+class Clock:
+    """Measures the steps of one batch; each step has a failpoint before and after it."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, float] = {}
+        self.started = time.monotonic()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        with failpoints.around(name):
+            yield
+        self.phases[name] = round(time.monotonic() - began, 4)
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self.started, 4)

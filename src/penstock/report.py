@@ -1,0 +1,85 @@
+"""What is said of a batch: in the tables' commits, in the ledger, and to whoever listens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.clock import Clock
+from penstock.ledger.ledger import now
+from penstock.ledger.records import Intent, Manifest, Outcome
+from penstock.observe.events import BatchCommitted, RecordsLost, UnknownFields
+from penstock.plan import Plan
+from penstock.sinks.contract import Receipt
+from penstock.tally import Fates
+
+
+def story_of(manifest: Manifest, intent: Intent) -> dict[str, Any]:
+    """What a table's commit says of the batch, for people and for the audit."""
+    return {
+        "pipeline": intent.pipeline,
+        "generation": intent.generation,
+        "batch_id": intent.batch_id,
+        "digest": intent.digest,
+        "read": manifest.read,
+        "rejected": dict(manifest.tally.total().rejected),
+        "ranges": [[part.topic, part.partition, part.start, part.end] for part in intent.ranges],
+    }
+
+
+def outcome_of(
+    intent: Intent,
+    manifest: Manifest,
+    receipts: dict[str, Receipt],
+    earlier: Outcome | None,
+    clock: Clock,
+    *,
+    replayed: bool,
+) -> Outcome:
+    """What the batch came to, with the totals of the generation carried on."""
+    last_written = dict(earlier.last_written) if earlier else {}
+    last_written |= {name: intent.batch_id for name in receipts if manifest.sinks[name].rows}
+    totals = Fates()
+    for part in (earlier.totals if earlier else Fates(), manifest.tally.total()):
+        totals.add(part)
+    return Outcome(
+        batch_id=intent.batch_id,
+        digest=intent.digest,
+        ranges=intent.ranges,
+        gaps=manifest.gaps,
+        read=manifest.read,
+        tally=manifest.tally,
+        receipts=receipts,
+        last_written=last_written,
+        totals=totals,
+        committed_at=now(),
+        seconds=clock.seconds,
+        phases=clock.phases,
+        replayed=replayed,
+    )
+
+
+def tell(plan: Plan, outcome: Outcome) -> None:
+    """The events that a committed batch gives rise to."""
+    name, total = plan.pipeline.name, outcome.tally.total()
+    if outcome.gaps:
+        gaps = tuple(part.to_json() for part in outcome.gaps)
+        plan.emit(RecordsLost(pipeline=name, batch_id=outcome.batch_id, gaps=gaps))
+    news = {key: count for key, count in outcome.tally.unknown.items() if key not in plan.known_unknown}
+    if news:
+        plan.known_unknown.update(news)
+        plan.emit(UnknownFields(pipeline=name, batch_id=outcome.batch_id, fields=news))
+    sinks = {key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()}
+    plan.emit(
+        BatchCommitted(
+            pipeline=name,
+            batch_id=outcome.batch_id,
+            read=outcome.read,
+            written=max(total.written.values(), default=0),
+            rejected=total.by_code(),
+            dropped=dict(total.dropped),
+            seconds=outcome.seconds,
+            phases=outcome.phases,
+            sinks=sinks,
+            replayed=outcome.replayed,
+        )
+    )
