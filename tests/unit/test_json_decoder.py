@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -65,6 +66,20 @@ def test_a_batch_of_many_steps_keeps_its_order() -> None:
     decoded.data.validate(full=True)
     assert decoded.data.column("id").to_pylist() == [i if i % 7 else None for i in range(9000)]
     assert [verdict.row for verdict in decoded.verdicts] == list(range(0, 9000, 7))
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\0b", "f0", "é", "a.b", "a/b", "`"])
+@pytest.mark.parametrize("policy", ["ignore", "keep", "reject"])
+def test_a_field_may_have_any_name(name: str, policy: str) -> None:
+    quoted = "`" + name.replace("`", "``") + "`"
+    decoder = JsonDecoder(
+        parse_ddl(f"{quoted} INT, z STRUCT<{quoted}: INT NOT NULL>"), unknown_fields=policy, max_bytes=999
+    )
+    good, bad = json.dumps({name: 1, "z": {name: 2}}).encode(), json.dumps({name: 1, "z": {name: "2"}}).encode()
+    for _ in range(3):
+        decoded = decoder.decode(pa.array([good, bad] * 50, pa.binary()))
+        assert decoded.data.column(1).to_pylist() == [{name: 2}, None] * 50
+        assert {verdict.code for verdict in decoded.verdicts} == {"wrong_type"}
 
 
 def test_tombstones_are_dropped_by_name_on_wish() -> None:

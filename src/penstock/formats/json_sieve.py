@@ -7,6 +7,7 @@ goes to the scanner, what it lets through to the parser.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from penstock.formats.json_scalars import BITS
 from penstock.formats.types import Field, Type
 
+ODD = re.compile(r'[\x00-\x1f"\\]')
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:]{2,8}(\.[0-9]{1,6})?(Z|[+-][0-9:]{2,5})?)?$"
 
@@ -54,12 +56,17 @@ class Sieve:
 
 
 def _struct(fields: tuple[Field, ...], closed: bool) -> type:
-    """A record type. Its attributes get names of their own: a JSON name need not be a Python one."""
+    """A record type. Its attributes get names of their own: a JSON name need not be a Python one.
+
+    Names that msgspec cannot take are left out, and then no name is forbidden.
+    """
+    named = [field for field in fields if not ODD.search(field.name)]
     members: list[Any] = []
-    for number, field in enumerate(fields):
+    for number, field in enumerate(named):
         kind = _type(field.type, closed)
         members.append((f"f{number}", kind | None, None) if field.nullable else (f"f{number}", kind))
-    names = {f"f{number}": field.name for number, field in enumerate(fields)}
+    names = {f"f{number}": field.name for number, field in enumerate(named)}
+    closed = closed and len(named) == len(fields)
     return msgspec.defstruct("Record", members, kw_only=True, rename=names, forbid_unknown_fields=closed, gc=False)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.arrow_nulls import filled
+from penstock.formats.json_admit import admitted
 from penstock.formats.json_arrow import NONE, Indices, converted, suspects
-from penstock.formats.json_guards import sound, unsound, with_tiny_numbers
-from penstock.formats.json_lines import Lines, lines_from, lines_of, offsets_of
+from penstock.formats.json_lines import Lines
 from penstock.formats.json_readers import Good
 from penstock.formats.json_scan import Problem
 from penstock.formats.json_unknown import Doubtful
@@ -21,9 +21,6 @@ from penstock.rows import Verdict
 if TYPE_CHECKING:
     from penstock.formats.json_columns import JsonDecoder
 
-SPACES = b" \t\r\n"
-MOST_PARSED = 1 << 30
-"""Bytes of the largest record that is handed to the parser; beyond it the scanner reads it."""
 ROW = re.compile(r" in row (\d+)$")
 TEXT = re.compile(
     r"couldn't parse:(?P<scalar>.*)$|: (?P<number>.*) requires (?:scale|precision) -?\d+$"
@@ -52,7 +49,7 @@ class Step:
 
     def run(self) -> pa.RecordBatch:
         """One row per value, in order; null where there is a verdict."""
-        lines = self._sieved(self._admitted())
+        lines = self._sieved(admitted(self))
         size, done = self.decoder.range_rows(), 0
         ranges = [(first, min(first + size, len(lines))) for first in range(0, len(lines), size)][::-1]
         while ranges:
@@ -70,54 +67,7 @@ class Step:
             self._keep(lines)
         return self._assembled()
 
-    def _admitted(self) -> Lines:
-        """The records that may reach the parser; the others are judged here."""
-        fits = self._shaped()
-        stripped: dict[int, bytes] = {}
-        for row in np.flatnonzero(~fits):
-            if text := self._guard(int(row), self.values[int(row)].as_py()):
-                stripped[int(row)] = text
-        if stripped:
-            texts = [(row, stripped.get(row) or self.values[row].as_py()) for row in range(self.size)]
-            lines = lines_from([(row, text) for row, text in texts if fits[row] or row in stripped])
-        else:
-            values = self.values if fits.all() else self.values.filter(pa.array(fits))
-            lines = lines_of(values, np.flatnonzero(fits))
-        if not sound(lines.buffer):
-            lines = self._without(lines, unsound(lines))
-        return self._without(lines, with_tiny_numbers(lines)) if self.decoder.has_decimal else lines
-
-    def _shaped(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which values are `{...}` and not too large."""
-        if self.values.buffers()[2] is None:
-            return np.zeros(self.size, np.bool_)
-        offsets = offsets_of(self.values)
-        sizes = np.diff(offsets)
-        fits = (sizes > 1) & (sizes <= min(self.decoder.max_bytes, MOST_PARSED))
-        if self.values.null_count:
-            fits &= self.values.is_valid().to_numpy(zero_copy_only=False)
-        data = np.frombuffer(self.values.buffers()[2], np.uint8)
-        where = np.flatnonzero(fits)
-        fits[where] = (data[offsets[where]] == ord("{")) & (data[offsets[where + 1] - 1] == ord("}"))
-        return fits
-
-    def _guard(self, row: int, data: bytes | None) -> bytes | None:
-        """A value that is not `{...}` as it stands: its text if only spaces are around it, else it is judged."""
-        if data is None:
-            drop = self.decoder.tombstones == "drop"
-            self.verdicts.append(Verdict(row, "tombstone", None, "The record has no value.", drop=drop))
-            return None
-        if len(data) > self.decoder.max_bytes:
-            detail = f"The value has {len(data)} bytes, max_bytes is {self.decoder.max_bytes}."
-            self.verdicts.append(Verdict(row, "too_large", None, detail))
-            return None
-        text = data.strip(SPACES)
-        if text[:1] == b"{" and text[-1:] == b"}" and len(text) <= MOST_PARSED:
-            return text
-        self._scan(row, data)
-        return None
-
-    def _without(self, lines: Lines, out: list[int]) -> Lines:
+    def without(self, lines: Lines, out: list[int]) -> Lines:
         """The lines that are left when the scanner has judged these."""
         for index in out:
             self._judge(lines, index)
@@ -129,9 +79,9 @@ class Step:
             return lines
         out = [i for i, text in enumerate(lines.records(0, len(lines))) if not self.decoder.sieve.passes(text)]
         self.held = len(out)
-        return self._without(lines, out)
+        return self.without(lines, out)
 
-    def _scan(self, row: int, data: bytes) -> None:
+    def scan(self, row: int, data: bytes) -> None:
         found = self.decoder.scanner.scan(data)
         if isinstance(found, Problem):
             self.verdicts.append(Verdict(row, found.code, found.field, found.detail))
@@ -143,7 +93,7 @@ class Step:
     def _judge(self, lines: Lines, index: int) -> None:
         """Let the scanner decide on this record, as it came."""
         row = int(lines.rows[index])
-        self._scan(row, self.values[row].as_py())
+        self.scan(row, self.values[row].as_py())
 
     def _attempt(self, lines: Lines, first: int, last: int) -> list[tuple[int, int]]:
         """Parse a range; the ranges that are left to do."""

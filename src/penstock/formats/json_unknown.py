@@ -98,7 +98,7 @@ class _Object:
         found = self.shapes.get(shape)
         if found is None:
             found = tuple(name for name in shape if name not in self.names)
-            if len(self.shapes) < MOST_SHAPES:
+            if len(self.shapes) < MOST_SHAPES and len(shape) < MOST_SHAPES:
                 self.shapes[shape] = found
         return found
 
