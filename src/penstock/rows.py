@@ -106,6 +106,5 @@ class Rows:
 
 def lineage_of(source: pa.RecordBatch) -> pa.RecordBatch:
     """The lineage columns of these source records."""
-    return pa.RecordBatch.from_arrays(
-        [source["topic"], source["partition"], source["offset"], source["timestamp"]], schema=LINEAGE
-    )
+    when = source["timestamp"].cast(TIME)  # a session of the user's own may run in another time zone
+    return pa.RecordBatch.from_arrays([source["topic"], source["partition"], source["offset"], when], schema=LINEAGE)

@@ -1,0 +1,72 @@
+"""Faults that time or a retry can cure: the run goes on by itself, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from penstock.testing.harness import Process, wait_until
+
+
+def _workers(pid: int) -> list[psutil.Process]:
+    """The Python workers that run tasks: children of Spark's daemon."""
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+        return [each for each in below if "pyspark.daemon" in " ".join(each.cmdline()) and not each.children()]
+    except psutil.Error:
+        return []
+
+
+def test_a_worker_killed_in_mid_batch_is_replaced_and_the_batch_closes(payments_case: Callable[..., Any]) -> None:
+    case = payments_case()
+    case.produce(60_000)
+    process = case.start("--once")
+    process.wait_for("batch_started")
+    victims = wait_until(lambda: _workers(process.popen.pid), "tasks run")
+    for victim in victims:
+        victim.send_signal(signal.SIGKILL)
+    assert process.end() == 0, process.text
+    assert "Task" in (case.state / "logs" / "spark.log").read_text(), "Spark saw a task fail"
+    counted = case.counted()
+    assert counted.exact, (counted.lost[:5], counted.doubled[:5], counted.misjudged[:5])
+    assert counted.read == 60_000
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_waited_for_and_told_once(payments_case: Callable[..., Any], tmp_path: Path) -> None:
+    """The table lies on a small file system of the process's own; the test frees room through /proc."""
+    case = payments_case()
+    case.produce(50_000)
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    out = tmp_path / "full.out"
+    script = f"mount -t tmpfs -o size=4m tmpfs {lake} && head -c 3500000 /dev/zero > {lake}/ballast && exec "
+    script += f"{sys.executable} -m penstock run {case.file} --json"
+    with out.open("wb") as target:
+        popen = subprocess.Popen(
+            ["unshare", "-rm", "sh", "-c", script], stdout=target, stderr=subprocess.STDOUT, env=dict(os.environ)
+        )
+    process = Process(popen, out)
+    waiting = process.wait_for("waiting")
+    assert "the disk is full" in waiting["cause"]
+    inside = Path(f"/proc/{popen.pid}/root{lake}")
+    (inside / "ballast").unlink()
+    process.wait_for("batch_committed")
+    process.wait_for("recovered")
+    kept = tmp_path / "kept"
+    subprocess.run(["cp", "-r", str(inside), str(kept)], check=True)
+    process.signal(signal.SIGTERM)
+    assert process.end() == 0, process.text
+    assert len(process.events("waiting")) == 1
+    kept.rename(tmp_path / "lake2")
+    case.spec["sinks"]["lake"]["delta"]["table"] = "./lake2/payments"
+    counted = case.counted()
+    assert counted.exact, (counted.lost[:5], counted.doubled[:5], counted.misjudged[:5])
