@@ -17,10 +17,11 @@ import pytest
 from deltalake import DeltaTable
 
 from penstock import Pipeline, load_pipeline
-from penstock.batch import Plan, write_batch
+from penstock.batch import write_batch
 from penstock.engine.tables import committers
 from penstock.ledger.ledger import Ledger
 from penstock.observe.events import BatchCommitted, Event
+from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.sources.losses import Losses
 from penstock.testing.batches import SPARK_SOURCE
