@@ -35,11 +35,6 @@ class DeadLetters(Options):
 
     delta: Table = Field("", description="A Delta table. Default: `<state>/dead_letters`.")
 
-    def committer(self, name: str) -> Any:
-        """The committer of the rejected records' table: a Delta sink like any other."""
-        part: Any = sinks["delta"](table=self.delta)  # type: ignore[call-arg]
-        return part.committer(name)
-
 
 class Every(Options):
     """A batch starts at this interval."""

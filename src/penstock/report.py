@@ -7,7 +7,7 @@ from typing import Any
 from penstock.clock import Clock
 from penstock.ledger.ledger import now
 from penstock.ledger.records import Intent, Manifest, Outcome
-from penstock.observe.events import BatchCommitted, RecordsLost, UnknownFields
+from penstock.observe.events import BatchCommitted, RecordsLost, TableEvolved, UnknownFields
 from penstock.plan import Plan
 from penstock.sinks.contract import Receipt
 from penstock.tally import Fates
@@ -68,6 +68,9 @@ def tell(plan: Plan, outcome: Outcome) -> None:
     if news:
         plan.known_unknown.update(news)
         plan.emit(UnknownFields(pipeline=name, batch_id=outcome.batch_id, fields=news))
+    for sink, receipt in outcome.receipts.items():
+        if receipt.added:
+            plan.emit(TableEvolved(pipeline=name, sink=sink, columns=receipt.added, version=receipt.version))
     sinks = {key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()}
     plan.emit(
         BatchCommitted(

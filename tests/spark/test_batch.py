@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from penstock.conserve import Reading
 from penstock.errors import NotConserved, Refused, SinkRefused, TableChanged
-from penstock.observe.events import BatchCommitted, UnknownFields
+from penstock.observe.events import BatchCommitted, TableEvolved, UnknownFields
 from penstock.ranges import Range
 from penstock.tally import Fates, Tally
 from penstock.testing.batches import Bench
@@ -239,6 +239,8 @@ def test_a_new_column_of_the_schema_joins_the_table(bench: Make) -> None:
     files = DeltaTable(str(case.table)).to_pyarrow_table().select(["id", "coupon"]).to_pylist()
     assert sorted(files, key=lambda row: row["id"]) == [{"id": 1, "coupon": None}, {"id": 2, "coupon": "c"}]
     assert len(rows(case.table, "id")) == 2
+    [evolved] = [event for event in case.told if isinstance(event, TableEvolved)]
+    assert (evolved.sink, evolved.columns) == ("lake", ("coupon",))
 
 
 def test_a_fixed_table_refuses_a_new_column_before_anything_is_visible(bench: Make) -> None:

@@ -123,6 +123,26 @@ def test_a_step_is_bounded_by_bytes_as_well_as_rows() -> None:
     assert list(decoder._steps(pa.array([big * 4, big * 4], pa.binary()))) == [1, 2]
 
 
+def test_an_empty_text_that_cannot_be_converted_harms_no_other_range() -> None:
+    values = [b'{"at":""}', b'{"at":"2026-01-02"}'] * 200
+    decoder = Json(schema="at TIMESTAMP").decoder()
+    for _ in range(3):
+        verdicts = decoder.decode(pa.array(values, pa.binary())).verdicts
+        assert [verdict.row for verdict in verdicts] == list(range(0, 400, 2))
+
+
+def test_a_record_of_many_objects_is_parsed_not_scanned() -> None:
+    items = b",".join(b'{"os":"%d"}' % i for i in range(50_000))
+    decoder = Json(schema="l ARRAY<STRUCT<os: STRING>>").decoder()
+    for extra in (b"", b',"new":1', b',"new":[' + items + b"]"):
+        values = pa.array([b'{"l":[' + items + b"]" + extra + b"}"] * 4, pa.binary())
+        start = time.process_time()
+        decoded = decoder.decode(values)
+        assert decoded.verdicts == []
+        assert decoded.unknown == ({"new": 4} if extra else {})
+        assert time.process_time() - start < 1  # the scanner takes some 50,000 objects a second
+
+
 def test_a_value_of_many_megabytes_is_decoded() -> None:
     text = b"x" * 25_000_000
     decoder = Json(schema="s STRING", max_bytes=Size("64 MB")).decoder()

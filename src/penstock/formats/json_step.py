@@ -21,6 +21,7 @@ from penstock.rows import Verdict
 if TYPE_CHECKING:
     from penstock.formats.json_columns import JsonDecoder
 
+SMALL = 4096
 ROW = re.compile(r" in row (\d+)$")
 TEXT = re.compile(
     r"couldn't parse:(?P<scalar>.*)$|: (?P<number>.*) requires (?:scale|precision) -?\d+$"
@@ -54,8 +55,7 @@ class Step:
         ranges = [(first, min(first + size, len(lines))) for first in range(0, len(lines), size)][::-1]
         while ranges:
             first, last = ranges.pop()
-            # Where much is bad, taking the bad ones out one by one costs more than scanning every record.
-            if self.decoder.parse is None or last - first < 2 or self.failures > 8 + done // 8:
+            if self._is_for_scanner(lines, first, last, done):
                 for index in range(first, last):
                     self._judge(lines, index)
                 left = []
@@ -66,6 +66,15 @@ class Step:
         if self._taken:
             self._keep(lines)
         return self._assembled()
+
+    def _is_for_scanner(self, lines: Lines, first: int, last: int, done: int) -> bool:
+        """Whether to scan the records of this range one by one.
+
+        Where much is bad, taking the bad ones out costs more than scanning all; and a parser call costs more than
+        scanning one small record.
+        """
+        alone = last - first < 2 and lines.starts[last] - lines.starts[first] < SMALL
+        return self.decoder.parse is None or alone or self.failures > 8 + done // 8
 
     def without(self, lines: Lines, out: list[int]) -> Lines:
         """The lines that are left when the scanner has judged these."""
@@ -111,6 +120,9 @@ class Step:
 
     def _cut(self, lines: Lines, first: int, last: int, message: str) -> list[tuple[int, int]]:
         """Judge the records that the parser's message points at; the ranges between them are left to do."""
+        if last - first < 2:
+            self._judge(lines, first)
+            return []
         if match := ROW.search(message):
             bad = self._at_row(lines, first, last, first + int(match[1]))
         elif message.endswith("unexpected field") and self.decoder.unknown_fields != "reject":
@@ -149,7 +161,7 @@ class Step:
             records = enumerate(lines.records(first, last), first)
             found = [index for index, data in records if not self.decoder.sieve.is_json(data)]
         else:
-            found = lines.holding(text.encode(), first, last, limit=4)
+            found = lines.holding(text.encode() or b'""', first, last, limit=4)
         return [index for index in found if self._is_bad(lines, index)]
 
     def _is_bad(self, lines: Lines, index: int) -> bool:

@@ -6,9 +6,12 @@ the names; where it cannot be sure that the ignored part is sound it says so, an
 
 from __future__ import annotations
 
+import re
+from json import JSONDecoder
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from penstock.formats.json_readers import escaped, kept_text
 from penstock.formats.json_scan import MAX_LEVELS
@@ -18,8 +21,14 @@ MOST_SHAPES = 1000
 """Sets of names that are remembered; a stream whose names are data must not fill the memory."""
 
 
-MOST_NAMES = 16
+FEW_NAMES = 16
 """Unknown fields of one record that are looked for one by one: each costs a search of the record."""
+SHALLOW = MAX_LEVELS - 60
+"""Levels that are surely not too many, whatever object the schema puts around the field."""
+TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+LEVELS = np.zeros(256, np.int8)
+LEVELS[[ord("["), ord("{")]] = 1
+LEVELS[[ord("]"), ord("}")]] = -1
 
 
 class Doubtful(Exception):
@@ -49,28 +58,29 @@ class UnknownFields:
 
     def find(self, data: bytes) -> Found:
         """The unknown fields of this record. Raises `Doubtful`."""
-        if len(data) > MAX_LEVELS and data.count(b"[") + data.count(b"{") > MAX_LEVELS:
-            raise Doubtful
         try:
             record = self._record(data)
             unknown = self._top.unknown(record)
-            inside = [
-                name
-                for field, where in self._top.nested
-                if field in record
-                for name in where.inside(self._value(record[field]))
-            ]
+            inside = self._inside(record)
+            if not unknown and not inside:
+                return NOTHING
+            for name in unknown:
+                _sure_it_is_shallow(record[name])
+            _sure_they_stand_once(data, (*unknown, *inside))
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Doubtful from error
-        if not unknown and not inside:
-            return NOTHING
-        if len(unknown) + len(inside) > MOST_NAMES:
-            raise Doubtful
-        for name in (*unknown, *inside):
-            _sure_it_stands_once(data, name)
         kept = kept_text([(name, bytes(record[name])) for name in unknown]) if self._keep else None
         top = tuple(map(escaped, unknown))
         return Found((*top, *dict.fromkeys(self._nested_names(record))) if inside else top, kept)
+
+    def _inside(self, record: dict[str, Any]) -> list[str]:
+        """Unknown names in the declared STRUCTs of the record."""
+        found: list[str] = []
+        for field, where in self._top.nested:
+            if field in record and (names := where.inside(self._value(record[field]))):
+                _sure_it_is_shallow(record[field])
+                found += names
+        return found
 
     def _nested_names(self, record: dict[str, Any]) -> list[str]:
         return [
@@ -129,10 +139,29 @@ def _has(kind: Type) -> bool:
     return kind.name == "STRUCT" or bool(kind.element and _has(kind.element))
 
 
-def _sure_it_stands_once(data: bytes, name: str) -> None:
-    """A name that stands twice in one object is a `duplicate_key`; once in the whole record is once.
-
-    A backslash may hide a second spelling of the name.
-    """
-    if data.count(b'"%b"' % name.encode()) != 1 or (b"\\" in data and (b"\\u" in data or "/" in name)):
+def _sure_it_is_shallow(raw: msgspec.Raw) -> None:
+    """Nesting is limited, in ignored fields too."""
+    data = bytes(raw)
+    if data.count(b"[") + data.count(b"{") < SHALLOW:
+        return
+    levels = LEVELS[np.frombuffer(TEXTS.sub(b"", data), np.uint8)]
+    if np.cumsum(levels, dtype=np.int64).max() > SHALLOW:
         raise Doubtful
+
+
+def _sure_they_stand_once(data: bytes, names: tuple[str, ...]) -> None:
+    """A name that stands twice in one object is a `duplicate_key`.
+
+    Once in the whole record is once, unless a backslash hides another spelling. Else every object is looked at.
+    """
+    plain = len(names) <= FEW_NAMES and b"\\u" not in data and b"\\/" not in data
+    if not plain or any(data.count(b'"%b"' % name.encode()) != 1 for name in names):
+        PAIRS.decode(data.decode())
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise Doubtful
+
+
+PAIRS = JSONDecoder(object_pairs_hook=_distinct)

@@ -107,6 +107,6 @@ class Outcome:
                 "gaps": tuple(Range(**part) for part in body["gaps"]),
                 "tally": Tally.from_json(body["tally"]),
                 "totals": Fates.from_json(body["totals"]),
-                "receipts": {name: Receipt(**receipt) for name, receipt in body["receipts"].items()},
+                "receipts": {name: Receipt.from_json(receipt) for name, receipt in body["receipts"].items()},
             }
         )

@@ -72,6 +72,12 @@ class Receipt:
     version: int
     """The target's version that holds the write."""
     rows: int
+    added: tuple[str, ...] = ()
+    """Columns that the target gained just before."""
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Receipt:
+        return cls(**{**body, "added": tuple(body["added"])})
 
 
 class Misfit(NamedTuple):

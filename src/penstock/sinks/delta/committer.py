@@ -141,7 +141,8 @@ class DeltaCommitter:
         if landed is None:
             raise OSError(f"the commit of batch {key.batch_id} is not in the log")
         log.keep(self.table, landed.version)
-        return Receipt(self.name, "committed", landed.version, frozen.rows)
+        added = tuple(field["name"] for field in frozen.target["add_columns"])
+        return Receipt(self.name, "committed", landed.version, frozen.rows, added)
 
     def _append(self, table: DeltaTable, frozen: Frozen, key: WriteKey, story: dict[str, Any]) -> None:
         from deltalake import CommitProperties, Transaction
