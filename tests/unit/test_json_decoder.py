@@ -131,6 +131,18 @@ def test_an_empty_text_that_cannot_be_converted_harms_no_other_range() -> None:
         assert [verdict.row for verdict in verdicts] == list(range(0, 400, 2))
 
 
+def test_several_objects_in_a_record_harm_no_other_range() -> None:
+    values = [b'{"id":1}'] * 300
+    values[10] = b'{"id":1}{"id":1}{"id":1}{"id":1}{"id":1}'
+    values[60] = values[61] = b'{"id":1}' * 200 + b"x}"
+    decoder = Json(schema="id BIGINT").decoder()
+    for _ in range(3):
+        decoded = decoder.decode(pa.array(values, pa.binary()))
+        assert [(verdict.row, verdict.code) for verdict in decoded.verdicts] == [
+            (row, "trailing_data") for row in (10, 60, 61)
+        ]
+
+
 def test_a_record_of_many_objects_is_parsed_not_scanned() -> None:
     items = b",".join(b'{"os":"%d"}' % i for i in range(50_000))
     decoder = Json(schema="l ARRAY<STRUCT<os: STRING>>").decoder()

@@ -120,14 +120,14 @@ class Step:
 
     def _cut(self, lines: Lines, first: int, last: int, message: str) -> list[tuple[int, int]]:
         """Judge the records that the parser's message points at; the ranges between them are left to do."""
+        if message.endswith("unexpected field") and self.decoder.unknown_fields != "reject":
+            self.lenient = True
+            return [(first, last)]
         if last - first < 2:
             self._judge(lines, first)
             return []
         if match := ROW.search(message):
             bad = self._at_row(lines, first, last, first + int(match[1]))
-        elif message.endswith("unexpected field") and self.decoder.unknown_fields != "reject":
-            self.lenient = True
-            return [(first, last)]
         elif message.endswith("unexpected field"):
             bad = [index for index in range(first, last) if self._has_unknown(lines.record(index))]
             for index in bad:
@@ -138,8 +138,11 @@ class Step:
         return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b] if bad else _halves(first, last)
 
     def _at_row(self, lines: Lines, first: int, last: int, index: int) -> list[int]:
-        """The record that the parser names; or the one before it: what follows an object counts as the next row."""
-        if index > first and self._is_bad(lines, index - 1):
+        """The record that the parser names; or the one before it: what follows an object counts as the next row.
+
+        None if there are more objects than records, and the row it names is beyond the range.
+        """
+        if first < index <= last and self._is_bad(lines, index - 1):
             return [index - 1]
         if index >= last:
             return []
