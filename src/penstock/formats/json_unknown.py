@@ -154,7 +154,7 @@ def _sure_they_stand_once(data: bytes, names: tuple[str, ...]) -> None:
 
     Once in the whole record is once, unless a backslash hides another spelling. Else every object is looked at.
     """
-    plain = len(names) <= FEW_NAMES and b"\\u" not in data and b"\\/" not in data
+    plain = len(names) <= FEW_NAMES and (b"\\" not in data or (b"\\u" not in data and b"\\/" not in data))
     if not plain or any(data.count(b'"%b"' % name.encode()) != 1 for name in names):
         PAIRS.decode(data.decode())
 
