@@ -6,11 +6,13 @@ and their CPU would vanish from a plain sum: so the newest figure of every proce
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psutil
 
@@ -23,8 +25,13 @@ Who = tuple[int, float]
 class Spent:
     """What one stretch of work took; filled in at its end."""
 
-    cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
+    cpu_by_part: dict[str, float] = field(default_factory=dict)
+    """CPU-seconds of the driver, the JVM, the workers."""
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(self.cpu_by_part.values())
 
 
 class CpuMeter:
@@ -34,6 +41,7 @@ class CpuMeter:
         self.without = without
         """The head of a process tree that is not to be counted."""
         self._newest: dict[Who, float] = {}
+        self._part: dict[Who, str] = {}
 
     @contextmanager
     def measure(self) -> Iterator[Spent]:
@@ -47,18 +55,23 @@ class CpuMeter:
             done.set()
             sampler.join()
             spent.wall_seconds = time.monotonic() - began
-            spent.cpu_seconds = self._total() - before
+            spent.cpu_by_part = {part: seconds - before[part] for part, seconds in self._total().items()}
 
     def _sample(self, done: threading.Event) -> None:
         while not done.wait(SAMPLE_SECONDS):
             self._total()
 
-    def _total(self) -> float:
+    def _total(self) -> dict[str, float]:
+        """CPU-seconds by part, of every process seen so far."""
         for process in self._tree(psutil.Process()):
             with suppress(psutil.NoSuchProcess):  # it ended since; its newest figure stays
-                times = process.cpu_times()
-                self._newest[process.pid, process.create_time()] = times.user + times.system
-        return sum(self._newest.values())
+                who, times = (process.pid, process.create_time()), process.cpu_times()
+                self._newest[who] = times.user + times.system
+                self._part.setdefault(who, _part(process))
+        total: dict[str, float] = defaultdict(float)
+        for who, seconds in self._newest.items():
+            total[self._part[who]] += seconds
+        return total
 
     def _tree(self, head: psutil.Process) -> Iterator[psutil.Process]:
         """All processes below `head` and itself, but for those we leave out."""
@@ -72,3 +85,9 @@ class CpuMeter:
             if process.pid != self.without:
                 yield process
                 waiting += below.get(process.pid, [])
+
+
+def _part(process: psutil.Process) -> str:
+    if process.pid == os.getpid():
+        return "driver"
+    return "jvm" if process.name() == "java" else "workers"

@@ -36,6 +36,7 @@ class Drain:
     variant: str
     round: int
     cpu_seconds: float
+    cpu_by_part: dict[str, float]
     wall_seconds: float
     accepted: dict[str, int]
     problems: list[str]
@@ -87,7 +88,8 @@ class Bench:
             drain = self._drain(variant, number)
             self.drains.append(drain)
             note = "warm-up, dropped" if number == 0 else f"round {number}"
-            _say(f"{note}: {variant} {drain.cpu_seconds:.1f} CPU-s, {drain.wall_seconds:.1f} s")
+            parts = ", ".join(f"{part} {seconds:.1f}" for part, seconds in sorted(drain.cpu_by_part.items()))
+            _say(f"{note}: {variant} {drain.cpu_seconds:.1f} CPU-s ({parts}), {drain.wall_seconds:.1f} s")
 
     def _drain(self, variant: str, number: int) -> Drain:
         job = Job(self.spark, self.bootstrap, self.batch_rows, self.folder / f"{variant}{number}")
@@ -97,7 +99,7 @@ class Bench:
             VARIANTS[variant](job)
         accepted, problems = self._check(variant, job)
         shutil.rmtree(job.folder)
-        return Drain(variant, number, spent.cpu_seconds, spent.wall_seconds, accepted, problems)
+        return Drain(variant, number, spent.cpu_seconds, spent.cpu_by_part, spent.wall_seconds, accepted, problems)
 
     def _check(self, variant: str, job: Job) -> tuple[dict[str, int], list[str]]:
         names = "_partition, _offset" if variant == "T" else 'partition, "offset"'

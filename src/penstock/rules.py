@@ -29,6 +29,8 @@ HARMLESS = {
     ("spark.sql.session.timeZone", "utc"),
 }
 RESERVED = "dead_letters"
+FORBIDDEN = " ,;{}()\n\t="
+"""Characters that Delta allows in no column name."""
 LINEAGE = {"_topic", "_partition"}
 """Lineage columns that a table may be partitioned by: the others have a value for nearly every row."""
 
@@ -62,6 +64,8 @@ def sinks(parts: Mapping[str, Any], decode: Any, state: str | None) -> Iterator[
             why = "Spark's own writer comes with a later version."
             yield Wrong(why, "Leave `writer` out.", at=(name, "to", "delta", "writer"))
         yield from partitions(name, sink, decode)
+        if hasattr(sink, "table"):
+            yield from names(name, decode)
     tables = {name: sink.table for name, sink in parts.items() if hasattr(sink, "table")}
     for (one, first), (other, second) in combinations(tables.items(), 2):
         yield from _apart(first, second, f"sink `{one}`", (other, "to", "delta", "table"))
@@ -109,11 +113,29 @@ def partitions(name: str, sink: Any, decode: Any) -> Iterator[Wrong]:
         yield Wrong("a table needs a column beside its partition columns.", at=(name, "to", "delta", "partition_by"))
 
 
+def names(sink: str, decode: Any) -> Iterator[Wrong]:
+    """Column names that a Delta table cannot take; Spark would refuse to read them back."""
+    for name in _every_name(getattr(decode, "fields", ())):
+        if set(name) & set(FORBIDDEN):
+            why = f"a Delta table takes no column name with a space or one of ,;{{}}()= in it: `{name}`."
+            yield Wrong(why, "Ask the producer for another name, or land the records with  decode: raw", at=(sink,))
+
+
+def _every_name(fields: Iterable[Any]) -> Iterator[str]:
+    """The names of these fields and of all fields inside them."""
+    for field in fields:
+        yield field.name
+        kind = field.type
+        while kind.element is not None:
+            kind = kind.element
+        yield from _every_name(kind.fields)
+
+
 def _can_partition(column: str, types: Mapping[str, str], at: tuple[str | int, ...]) -> Iterator[Wrong]:
     if column not in types:
         known = ", ".join(f"`{each}`" for each in types)
         yield Wrong(f"`decode` gives no column `{column}`.", f"It gives {known}.", at=at)
-    elif types[column].upper().startswith(("ARRAY", "MAP", "STRUCT")):
+    elif types[column].upper().startswith(("ARRAY", "MAP", "STRUCT", "BINARY")):
         why = f"`{column}` is {types[column]}: a table cannot be partitioned by it."
         yield Wrong(why, "Take a column that holds one plain value.", at=at)
 
