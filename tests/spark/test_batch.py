@@ -262,3 +262,14 @@ def test_a_crash_before_the_freeze_leaves_orphans_and_no_rows(bench: Make, monke
     assert list(case.table.glob("*.parquet")), "the files of the first try"
     case.write(GOOD)
     assert case.names() == [(0, number) for number in range(6)]
+
+
+def test_not_null_inside_a_struct_is_held_by_the_decoder_and_every_reader_reads_the_table(bench: Make) -> None:
+    case = bench(schema="id BIGINT, s STRUCT<a: INT NOT NULL, b: STRING>, l ARRAY<STRUCT<c: INT NOT NULL>>")
+    case.write([b'{"id":1}', b'{"id":2,"s":{"a":1},"l":[{"c":2}]}', b'{"id":3,"s":{"b":"x"}}', b'{"id":4,"l":[{}]}'])
+    assert case.dead() == [("missing_field", "/l/0/c"), ("missing_field", "/s/a")]
+    rows = [(1, None, None), (2, {"a": 1, "b": None}, [{"c": 2}])]
+    by_delta_rs = DeltaTable(str(case.table)).to_pyarrow_table().select(["id", "s", "l"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in by_delta_rs) == rows
+    by_spark = case.spark.read.format("delta").load(str(case.table)).select("id", "s", "l").collect()
+    assert sorted(tuple(row.asDict(recursive=True).values()) for row in by_spark) == rows

@@ -16,6 +16,8 @@ from penstock.ledger.records import Outcome
 from penstock.sinks.contract import Committer, WriteKey
 
 NOTHING = "Nothing was written."
+CLOSED = 2**63 - 1
+"""The watermark of a closed generation: no batch can be newer."""
 
 
 class Preflight:
@@ -46,11 +48,13 @@ class Preflight:
             found = self._newest_generation(name, table)
             if found is not None:
                 generation, batch_id = found
+                held = "was closed" if batch_id == CLOSED else f"left batches up to {batch_id}"
                 raise Refused(
-                    f"{self.pipeline}, sink {name}: the table holds batches up to {batch_id} of generation "
-                    f"{generation} of this pipeline, but the state folder {self.state} is empty.",
+                    f"{self.pipeline}, sink {name}: generation {generation} of this pipeline {held} in the table, but "
+                    f"the state folder {self.state} is empty.",
                     data=f"The state was deleted or moved; starting at batch 0 would lose or double rows. {NOTHING}",
-                    remedy=f"Restore the state folder, or start afresh and keep the tables:  {self._afresh}",
+                    remedy="Restore the state folder, or read the source again from its start, into the same tables "
+                    f"(rows already there will be there twice):  {self._afresh} --from source",
                 )
         return Ledger(self.state, self.pipeline, 1, run)
 

@@ -15,12 +15,10 @@ from penstock.errors import Refused
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
+from penstock.ledger.preflight import CLOSED
 from penstock.ledger.records import Outcome
 from penstock.ranges import Positions
 from penstock.sinks.contract import Committer, WriteKey
-
-CLOSED = 2**63 - 1
-"""The watermark of a closed generation: no batch can be newer."""
 
 
 class Closing(Committer, Protocol):

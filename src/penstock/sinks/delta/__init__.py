@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Delta(Options):
     """A Delta table, written exactly once: every batch is one commit that recognises itself."""
 
-    table: Table = Field(description="A path (with a `/`) or a catalog name. Created if absent, else checked.")
+    table: Table = Field(description="The table's folder: a path, with a `/` in it. Created if absent, else checked.")
     partition_by: tuple[str, ...] = Field((), strict=False, description="Partition columns, at creation only.")
     schema_: Literal["evolve", "fixed"] = Field(
         "evolve", alias="schema", description="`evolve`: the table may gain nullable columns. `fixed`: it may not."
@@ -26,7 +26,7 @@ class Delta(Options):
         "columns", description="`_topic, _partition, _offset, _timestamp`, or one struct `_source` of these."
     )
     writer: Literal["auto", "spark"] = Field(
-        "auto", description="`auto`: files by the worker, commit by delta-rs, where the table allows it."
+        "auto", description="`auto`: files by the worker, commit by delta-rs. (`spark` comes with a later version.)"
     )
     properties: dict[str, Text] = Field(default_factory=dict, description="Table properties, at creation only.")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from penstock.rows import LINEAGE
+from penstock.sinks.delta.fit import loose
 from penstock.sinks.delta.types import arrow_field, delta_field
 
 if TYPE_CHECKING:
@@ -55,11 +56,14 @@ class DeltaTarget:
 def with_lineage(columns: pa.Schema, lineage: Lineage | None) -> pa.Schema:
     """The columns of the table: the data's, then where each row came from.
 
-    Lineage is nullable in the table, so that other writers (a MERGE, a backfill) may leave it out.
+    Lineage is nullable in the table, so that other writers (a MERGE, a backfill) may leave it out. NOT NULL inside a
+    struct or an array is the decoder's to hold: as a table's constraint Spark takes it only in part, and delta-rs
+    cannot read a null struct that has such a field.
     """
+    data = [pa.field(field.name, loose(field.type), field.nullable) for field in columns]
     if lineage is None:
-        return columns
-    return pa.schema([*columns, *(LINEAGE if lineage == "columns" else [pa.field(SOURCE_STRUCT, _SOURCE)])])
+        return pa.schema(data)
+    return pa.schema([*data, *(LINEAGE if lineage == "columns" else [pa.field(SOURCE_STRUCT, _SOURCE)])])
 
 
 def packed(rows: pa.RecordBatch, lineage: Lineage | None) -> pa.RecordBatch:
