@@ -204,3 +204,14 @@ def test_500_columns_are_decoded() -> None:
     found = Scanner(parse_ddl(schema)).scan(value)
     assert isinstance(found, Good)
     assert decoded.data.to_pylist() == [found.value] * 3
+
+
+def test_the_sieve_of_names_tells_records_with_unknown_fields() -> None:
+    from penstock.formats.json_sieve import Sieve
+    from penstock.formats.schemas import parse_ddl
+
+    sieve = Sieve(parse_ddl("id BIGINT NOT NULL, t STRING, s STRUCT<a: INT>, l ARRAY<STRUCT<b: INT>>"), "ignore")
+    known = [b'{"id":1}', b'{"id":"x","t":null,"s":null,"l":null}', b'{"id":1,"s":{"a":[]},"l":[{"b":1},null]}']
+    unknown = [b'{"id":1,"x":2}', b'{"id":1,"s":{"x":1}}', b'{"id":1,"l":[{"b":1},{"x":1}]}']
+    assert [sieve.knows_all(data) for data in known] == [True] * 3
+    assert [sieve.knows_all(data) for data in unknown] == [False] * 3

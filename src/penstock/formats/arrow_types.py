@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pyarrow as pa
 
 from penstock.formats.types import Field, Type
@@ -30,6 +32,7 @@ def arrow_field(field: Field) -> pa.Field:
     return pa.field(field.name, arrow_type(field.type), field.nullable)
 
 
+@cache
 def arrow_type(kind: Type) -> pa.DataType:
     match kind.name:
         case "DECIMAL":

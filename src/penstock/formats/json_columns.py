@@ -22,7 +22,7 @@ from penstock.formats.json_arrow import UNSURE, has, read_type
 from penstock.formats.json_lines import offsets_of
 from penstock.formats.json_readers import Scanner
 from penstock.formats.json_sieve import Sieve
-from penstock.formats.json_step import Step
+from penstock.formats.json_step import FEW, Step
 from penstock.formats.json_unknown import UnknownFields
 from penstock.formats.types import Field
 from penstock.rows import Verdict
@@ -60,7 +60,7 @@ class JsonDecoder:
         self.sieve = Sieve(fields, unknown_fields)
         self.fail_rate = 0.0
         self.sieving = False
-        self.unknown_steps = 0.0
+        self.unknown_share = 0.0
 
     def decode(self, values: pa.Array) -> Decoded:
         """Decode every value; `data` has a row for each, null where there is a verdict."""
@@ -96,13 +96,13 @@ class JsonDecoder:
     def lenient(self) -> bool:
         """Whether to expect unknown fields. Finding them costs more than the parse that fails on them, so a stream
         with few of them is first tried without."""
-        return self.unknown_steps > 0.7 and self.unknown_fields != "reject"
+        return self.unknown_share > FEW and self.unknown_fields != "reject"
 
     def _learn(self, step: Step) -> None:
         weight = min(0.5, step.size / 4096)
         self.fail_rate += weight * (step.failures / step.size - self.fail_rate)
         self.sieving = max(self.fail_rate, step.held / step.size) > MUCH
-        self.unknown_steps += weight * (bool(step.unknown) - self.unknown_steps)
+        self.unknown_share += weight * (len(step.unknown) / step.size - self.unknown_share)
 
 
 def _count(counts: dict[str, int], found: list[tuple[int, tuple[str, ...]]]) -> None:

@@ -8,6 +8,7 @@ goes to the scanner, what it lets through to the parser.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -15,6 +16,8 @@ import msgspec
 from penstock.formats.json_scalars import BITS
 from penstock.formats.types import Field, Type
 
+Typed = Callable[[Type, bool], Any]
+"""A type of the schema (and whether its objects are closed) as msgspec reads it."""
 ODD = re.compile(r'[\x00-\x1f"\\]')
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:]{2,8}(\.[0-9]{1,6})?(Z|[+-][0-9:]{2,5})?)?$"
@@ -37,13 +40,24 @@ class Sieve:
 
     def __init__(self, fields: tuple[Field, ...], unknown_fields: str) -> None:
         self._raw = msgspec.json.Decoder(msgspec.Raw)
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_struct(fields, unknown_fields == "reject"))
+        self._names: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_struct(fields, True, _raw))
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+            _struct(fields, unknown_fields == "reject", _type)
+        )
 
     def is_json(self, data: bytes) -> bool:
         """Whether it is one JSON value; quicker than `passes`."""
         try:
             self._raw.decode(data)
         except (msgspec.MsgspecError, RecursionError):
+            return False
+        return True
+
+    def knows_all(self, data: bytes) -> bool:
+        """Whether it is an object with no field that the schema does not name; values are not looked at."""
+        try:
+            self._names.decode(data)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
             return False
         return True
 
@@ -55,7 +69,7 @@ class Sieve:
         return True
 
 
-def _struct(fields: tuple[Field, ...], closed: bool) -> type:
+def _struct(fields: tuple[Field, ...], closed: bool, typed: Typed) -> type:
     """A record type. Its attributes get names of their own: a JSON name need not be a Python one.
 
     Names that msgspec cannot take are left out, and then no name is forbidden.
@@ -63,8 +77,9 @@ def _struct(fields: tuple[Field, ...], closed: bool) -> type:
     named = [field for field in fields if not ODD.search(field.name)]
     members: list[Any] = []
     for number, field in enumerate(named):
-        kind = _type(field.type, closed)
-        members.append((f"f{number}", kind | None, None) if field.nullable else (f"f{number}", kind))
+        kind = typed(field.type, closed)
+        kind = kind if kind is msgspec.Raw else kind | None if field.nullable else kind  # raw takes null as it is
+        members.append((f"f{number}", kind, None) if field.nullable else (f"f{number}", kind))
     names = {f"f{number}": field.name for number, field in enumerate(named)}
     closed = closed and len(named) == len(fields)
     return msgspec.defstruct("Record", members, kw_only=True, rename=names, forbid_unknown_fields=closed, gc=False)
@@ -80,5 +95,14 @@ def _type(kind: Type, closed: bool) -> Any:
         case "MAP" if kind.element:
             return dict[str, _type(kind.element, closed) | None]  # type: ignore[misc]
         case "STRUCT":
-            return _struct(kind.fields, closed)
+            return _struct(kind.fields, closed, _type)
     return SCALARS[kind.name]
+
+
+def _raw(kind: Type, closed: bool) -> Any:
+    """Just deep enough to see every name."""
+    if kind.name == "STRUCT":
+        return _struct(kind.fields, closed, _raw)
+    if kind.name == "ARRAY" and kind.element and (inner := _raw(kind.element, closed)) is not msgspec.Raw:
+        return list[inner | None]  # type: ignore[valid-type]
+    return msgspec.Raw

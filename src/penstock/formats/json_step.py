@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from penstock.formats.json_columns import JsonDecoder
 
 SMALL = 4096
+FEW = 1 / 8
+"""Share of records with unknown fields up to which scanning these costs less than finding the names in all."""
 ROW = re.compile(r" in row (\d+)$")
 TEXT = re.compile(
     r"couldn't parse:(?P<scalar>.*)$|: (?P<number>.*) requires (?:scale|precision) -?\d+$"
@@ -121,8 +123,7 @@ class Step:
     def _cut(self, lines: Lines, first: int, last: int, message: str) -> list[tuple[int, int]]:
         """Judge the records that the parser's message points at; the ranges between them are left to do."""
         if message.endswith("unexpected field") and self.decoder.unknown_fields != "reject":
-            self.lenient = True
-            return [(first, last)]
+            return self._cut_unknown(lines, first, last)
         if last - first < 2:
             self._judge(lines, first)
             return []
@@ -134,8 +135,18 @@ class Step:
                 self._judge(lines, index)
         else:
             bad = self._with_text(lines, first, last, message)
-        edges = [first - 1, *bad, last]
-        return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b] if bad else _halves(first, last)
+        return _between(first, bad, last) if bad else _halves(first, last)
+
+    def _cut_unknown(self, lines: Lines, first: int, last: int) -> list[tuple[int, int]]:
+        """Where few records have unknown fields they are scanned; else the parser is told to ignore such fields."""
+        records = enumerate(lines.records(first, last), first)
+        found = [index for index, data in records if not self.decoder.sieve.knows_all(data)]
+        if not found or len(found) > (last - first) * FEW:
+            self.lenient = True
+            return [(first, last)]
+        for index in found:
+            self._judge(lines, index)
+        return _between(first, found, last)
 
     def _at_row(self, lines: Lines, first: int, last: int, index: int) -> list[int]:
         """The record that the parser names; or the one before it: what follows an object counts as the next row.
@@ -241,6 +252,11 @@ class Step:
             columns[-1] = pa.array([good.kept for _, good in self._scanned], pa.string())
         rows = np.array([row for row, _ in self._scanned], np.int64)
         return rows, pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _between(first: int, out: list[int], last: int) -> list[tuple[int, int]]:
+    """The ranges that are left of `first` to `last` without these records."""
+    return [(a + 1, b) for a, b in pairwise([first - 1, *out, last]) if a + 1 < b]
 
 
 def _halves(first: int, last: int) -> list[tuple[int, int]]:
