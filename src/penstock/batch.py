@@ -30,7 +30,7 @@ from penstock.ranges import Range
 from penstock.report import outcome_of, story_of, tell
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Frozen, Receipt
-from penstock.task import DEAD_LETTERS, REPORT, Work, merged
+from penstock.task import CROSSING, DEAD_LETTERS, REPORT, Work, merged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,7 +64,8 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock) -> Manifes
     reading = Reading(intent.ranges)
     with clock.step("pass"):  # 2
         work = _work(plan, intent)
-        reports = [row[0] for row in reading.over(rows).mapInArrow(work, REPORT).collect()]
+        crossing = reading.over(rows).select(*CROSSING)
+        reports = [row[0] for row in crossing.mapInArrow(work, REPORT).collect()]
     with clock.step("conserve"):  # 3
         files, tally = merged(reports)
         read = reading.close(tally, plan.sinks)

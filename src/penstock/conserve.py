@@ -36,7 +36,8 @@ class Reading:
         from pyspark.sql import functions as F  # noqa: N812  # as everybody writes it
 
         self._observation = Observation()
-        counts = [F.count_if(F.expr(_is_one_of(group))).alias(f"g{i}") for i, group in enumerate(self.groups)]
+        several = len({topic for group in self.groups for topic, _ in group}) > 1
+        counts = [F.count_if(F.expr(_is_one_of(group, several))).alias(f"g{i}") for i, group in enumerate(self.groups)]
         return rows.observe(self._observation, F.count(F.lit(1)).alias("all"), *counts)
 
     def counts(self) -> tuple[int, list[int]]:
@@ -85,12 +86,15 @@ def _open_ends(group: list[tuple[str, int]], count: int, tally: Tally, sinks: It
     return problems
 
 
-def _is_one_of(group: list[tuple[str, int]]) -> str:
-    """SQL that is true for rows of these partitions. Topic names hold no quote: Kafka allows none."""
+def _is_one_of(group: list[tuple[str, int]], several_topics: bool) -> str:
+    """SQL that is true for rows of these partitions; topics are compared only where there are several.
+
+    Topic names hold no quote: Kafka allows none.
+    """
     topics: dict[str, list[int]] = {}
     for topic, partition in group:
         topics.setdefault(topic, []).append(partition)
-    return " OR ".join(
-        f"(topic = '{topic}' AND partition IN ({', '.join(map(str, partitions))}))"
-        for topic, partitions in topics.items()
-    )
+    any_of = {topic: f"partition IN ({', '.join(map(str, numbers))})" for topic, numbers in topics.items()}
+    if not several_topics:
+        return " OR ".join(any_of.values())
+    return " OR ".join(f"(topic = '{topic}' AND {partitions})" for topic, partitions in any_of.items())

@@ -7,9 +7,11 @@ cannot go on (`verdicts`, only for those that are out). Stages add to it; rows p
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +28,10 @@ SOURCE = pa.schema(
         pa.field("offset", pa.int64()),
         pa.field("timestamp", TIME),
         pa.field("timestamp_type", pa.int32()),
-        pa.field("headers", HEADERS),
+        pa.field("headers", pa.string()),
     ]
 )
-"""What a source hands over. `headers` is an empty list where the record has none."""
+"""What a source hands over. `headers` is JSON text, `[{"key": ..., "value": base64}]`, null where there are none."""
 
 LINEAGE = pa.schema(
     [
@@ -102,6 +104,19 @@ class Rows:
         mask = np.ones(len(self), dtype=np.bool_)
         mask[[verdict.row for verdict in self.verdicts]] = False
         return mask
+
+
+def headers_of(source: pa.RecordBatch) -> pa.Array:
+    """The headers of these source records, as they came; an empty list where there are none."""
+    return pa.array([_headers(text) for text in source["headers"].to_pylist()], HEADERS)
+
+
+def _headers(text: str | None) -> list[dict[str, Any]]:
+    return [{"key": one["key"], "value": _bytes(one.get("value"))} for one in json.loads(text or "[]")]
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text)
 
 
 def lineage_of(source: pa.RecordBatch) -> pa.RecordBatch:

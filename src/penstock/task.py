@@ -16,12 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.contract import Decoder, FormatOptions
-from penstock.rows import DEAD_LETTER, Rows, Verdict, lineage_of
+from penstock.rows import DEAD_LETTER, Rows, Verdict, headers_of, lineage_of
 from penstock.sinks.contract import FrozenFile, Target, Writer
 from penstock.tally import Tally
 from penstock.version import __version__
 
 DEAD_LETTERS = "dead_letters"
+CROSSING = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
+"""The source columns that a task needs; each costs CPU on its way from the JVM."""
 REPORT = "report string"
 """Spark's type of what a task returns."""
 
@@ -123,7 +125,8 @@ def dead_letters(work: Work, source: pa.RecordBatch, verdicts: list[Verdict]) ->
     def same(value: Any, name: str) -> pa.Array:
         return pa.array([value] * count, DEAD_LETTER.field(name).type)
 
-    columns = {name: taken[name] for name in ("topic", "partition", "offset", "timestamp", "key", "value", "headers")}
+    columns = {name: taken[name] for name in ("topic", "partition", "offset", "timestamp", "key", "value")}
+    columns["headers"] = headers_of(taken)
     for name in ("stage", "code", "field", "detail"):
         columns[name] = pa.array([getattr(verdict, name) for verdict in verdicts], pa.string())
     columns |= {

@@ -100,7 +100,7 @@ def run(spark: SparkSession, name: str, folder: Path) -> Done:
     pipeline = load_pipeline(folder / "pipeline.yaml")
     [topic] = pipeline.source.topics
     values = [value_of(line) for line in (HERE / name / "input.jsonl").read_bytes().splitlines()]
-    records = [(b"k", value, topic, 0, offset, AT, 0, [("h", b"1")]) for offset, value in enumerate(values)]
+    records = [(b"k", value, topic, 0, offset, AT, 0, None) for offset, value in enumerate(values)]
     told: list[Event] = []
     losses = Losses(pipeline.name, "stop", lambda _partitions: {}, "penstock run pipeline.yaml")
     ledger = Ledger(Path(pipeline.state), pipeline.name, 1)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMA = "id BIGINT NOT NULL, name STRING, amount DECIMAL(18,2)"
 SPARK_SOURCE = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestamp_type INT, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+    "headers STRING"
 )
 
 
@@ -62,7 +62,8 @@ class Bench:
     def rows(self, values: Sequence[bytes | None], partition: int = 0, first: int = 0) -> DataFrame:
         at = datetime(2026, 11, 1, tzinfo=UTC)
         records = [
-            (b"k", value, "t", partition, first + number, at, 0, [("h", b"1")]) for number, value in enumerate(values)
+            (b"k", value, "t", partition, first + number, at, 0, '[{"key": "h", "value": "MQ=="}]')
+            for number, value in enumerate(values)
         ]
         return self.spark.createDataFrame(records, SPARK_SOURCE)
 
