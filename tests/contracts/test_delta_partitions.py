@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -96,18 +95,17 @@ def test_partition_columns_come_last_in_the_file_and_have_no_statistics(table: s
     assert '"id":7' in frozen.files[0].stats
 
 
-def test_five_thousand_values_in_one_task_take_few_open_files_and_seconds(table: str) -> None:
+def test_five_thousand_values_in_one_task_take_few_open_files(table: str) -> None:
     columns = pa.schema([pa.field("id", pa.int64()), pa.field("part", pa.int32())])
     committer = DeltaCommitter("lake", table, partition_by=["part"])
     writer = committer.prepare(columns).writer("0")
-    started, most_open = time.monotonic(), 0
+    most_open = 0
     for start in range(0, 20_000, 5_000):
         rows = [{"id": start + n, "part": n * 7919 % 5_000} for n in range(5_000)]
         assert writer.write(batch(columns, rows)) == []
         most_open = max(most_open, len(list(Path("/proc/self/fd").iterdir())))
     target = committer.prepare(columns)
     frozen = Frozen(target.to_json(), tuple(writer.close()))
-    assert time.monotonic() - started < 30  # seconds; 4 on an idle machine
     assert (len(frozen.files), {file.rows for file in frozen.files}) == (5_000, {4})
     assert most_open < writer_module.OPEN_PARTS + 100
     committer.commit(frozen, key(0), {})

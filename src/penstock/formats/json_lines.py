@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,20 @@ class Lines:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every newline ends a record; else some record is written over several lines."""
+        data = np.frombuffer(self.buffer, np.uint8)
+        return int(np.count_nonzero(data == ord("\n"))) == len(self)
+
+    def longest(self, first: int, last: int) -> int:
+        """Bytes of the longest record in the range."""
+        return int(np.diff(self.starts[first : last + 1]).max())
+
+    def before(self, first: int, size: int) -> int:
+        """The first record that does not end within `size` bytes from the start of `first`."""
+        return int(np.searchsorted(self.starts, self.starts[first] + size, "right")) - 1
 
     def part(self, first: int, last: int) -> pa.Buffer:
         start = int(self.starts[first])

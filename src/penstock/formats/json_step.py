@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from penstock.formats.json_columns import JsonDecoder
 
 SMALL = 4096
+MANY_LINES = 512
+"""Records of several lines each that are parsed at once: such a block cannot be cut further."""
 FEW = 1 / 8
-"""Share of records with unknown fields up to which scanning these costs less than finding the names in all."""
+"""Share of bytes in records with unknown fields up to which it costs less to scan these than to search all."""
 ROW = re.compile(r" in row (\d+)$")
 TEXT = re.compile(
     r"couldn't parse:(?P<scalar>.*)$|: (?P<number>.*) requires (?:scale|precision) -?\d+$"
@@ -53,8 +55,8 @@ class Step:
     def run(self) -> pa.RecordBatch:
         """One row per value, in order; null where there is a verdict."""
         lines = self._sieved(admitted(self))
-        size, done = self.decoder.range_rows(), 0
-        ranges = [(first, min(first + size, len(lines))) for first in range(0, len(lines), size)][::-1]
+        size, done = len(lines) if lines.plain else MANY_LINES, 0
+        ranges = [(first, min(first + size, len(lines))) for first in range(0, len(lines), size or 1)][::-1]
         while ranges:
             first, last = ranges.pop()
             if self._is_for_scanner(lines, first, last, done):
@@ -107,18 +109,36 @@ class Step:
         self.scan(row, self.values[row].as_py())
 
     def _attempt(self, lines: Lines, first: int, last: int) -> list[tuple[int, int]]:
-        """Parse a range; the ranges that are left to do."""
+        """Parse a range, block by block; the ranges that are left to do.
+
+        A block that the parser refuses costs the work on that block alone: those before it are kept.
+        """
         assert self.decoder.parse is not None
+        size, done = self._block_bytes(lines, first, last), first
+        end = min(last, lines.before(first, size))
         try:
-            batch = self.decoder.parse(lines.part(first, last), self.lenient)
+            for number, batch in enumerate(self.decoder.parse(lines.part(first, last), size, self.lenient), 2):
+                if done + batch.num_rows != end:
+                    return self._failed(lines, done, end, last, "several documents in a record")
+                self._taken.append((done, self.lenient, batch))
+                done, end = end, min(last, lines.before(first, number * size))
         except pa.ArrowInvalid as error:
-            self.failures += 1
-            return self._cut(lines, first, last, str(error))
-        if batch.num_rows != last - first:
-            self.failures += 1
-            return self._cut(lines, first, last, "several documents in a record")
-        self._taken.append((first, self.lenient, batch))
-        return []
+            return self._failed(lines, done, end, last, str(error))
+        return [] if done == last else self._failed(lines, done, last, last, "several documents in a record")
+
+    def _block_bytes(self, lines: Lines, first: int, last: int) -> int:
+        """Blocks end where lines end, so each must hold one; a record of several lines must not be cut."""
+        if not lines.plain:
+            return int(lines.starts[last] - lines.starts[first]) + 1
+        return max(self.decoder.block_bytes, 2 * lines.longest(first, last))
+
+    def _failed(self, lines: Lines, first: int, end: int, last: int, message: str) -> list[tuple[int, int]]:
+        """A block was refused: take out what is bad in it; the ranges that are left to do, up to `last`."""
+        self.failures += 1
+        left = self._cut(lines, first, end, message)
+        if left and left[-1][1] == end:
+            return [*left[:-1], (left[-1][0], last)]
+        return [*left, (end, last)] if end < last else left
 
     def _cut(self, lines: Lines, first: int, last: int, message: str) -> list[tuple[int, int]]:
         """Judge the records that the parser's message points at; the ranges between them are left to do."""
@@ -141,7 +161,8 @@ class Step:
         """Where few records have unknown fields they are scanned; else the parser is told to ignore such fields."""
         records = enumerate(lines.records(first, last), first)
         found = [index for index, data in records if not self.decoder.sieve.knows_all(data)]
-        if not found or len(found) > (last - first) * FEW:
+        size = sum(int(lines.starts[index + 1] - lines.starts[index]) for index in found)
+        if not found or size > max(SMALL, FEW * int(lines.starts[last] - lines.starts[first])):
             self.lenient = True
             return [(first, last)]
         for index in found:
