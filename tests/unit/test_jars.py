@@ -115,7 +115,7 @@ def test_what_is_remembered_may_be_lost_or_garbled(mirror: Mirror) -> None:
 
 def test_a_full_cache_is_found_without_reading_a_jar(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     found = jars.ensure("spark")
-    monkeypatch.setattr(jars.hashlib, "sha256", None)
+    monkeypatch.setattr("penstock.engine.jars.hashlib.sha256", None)
     assert jars.ensure("spark") == found
 
 
