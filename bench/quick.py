@@ -1,7 +1,7 @@
 """The main job in one run, the tutorial's script against penstock:  python -m bench.quick [--events N] [--json FILE]
 
-Both drain the same topic in the same warm session, in turns and in changing order; the first round is dropped. What
-counts is the CPU of the whole process tree; start-up is left out; every round's tables are counted by DuckDB.
+Both drain the same topic, each in a warm process of its own, in turns and in changing order; the first round is
+dropped. What counts is the CPU of the process tree; start-up is left out; every round's tables are counted by DuckDB.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import check
-from bench.cpu import CpuMeter
+from bench.lane import CORES, HEAP, Lane
 from bench.topic import BAD_SHARE, PARTITIONS, Truth, fill
-from bench.variants import TITLES, VARIANTS, Job
+from bench.variants import TITLES
 
-CORES = 2
-HEAP = "4g"
 GOAL = 2.7
 
 
@@ -60,31 +58,23 @@ def main() -> int:
 
 
 class Bench:
-    """A broker with the topic, a session, and the drains done so far."""
+    """A broker with the topic, a process for each variant, and the drains done so far."""
 
     def __init__(self, events: int, batch_rows: int, folder: Path, stack: ExitStack) -> None:
         from penstock.dev import kafka
-        from penstock.engine.session import session
 
-        self.folder, self.batch_rows = folder, batch_rows
         self.drains: list[Drain] = []
         broker = kafka.up(folder, child=True)
         stack.callback(broker.stop)
         _say(f"producing {events:,} events into {PARTITIONS} partitions")
         self.truth = fill(broker.bootstrap, events)
-        self.bootstrap = broker.bootstrap
-        self.meter = CpuMeter(without=broker.pid)
-        settings = {
-            "spark.master": f"local[{CORES},4]",
-            "spark.driver.memory": HEAP,
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        }
-        self.spark = session("bench", settings, folder / "logs" / "spark.log")
-        stack.callback(self.spark.stop)
+        self.lanes = {variant: Lane(variant, broker.bootstrap, batch_rows, folder) for variant in TITLES}
+        for lane in self.lanes.values():
+            stack.callback(lane.close)
 
     def round(self, number: int) -> None:
         """Each variant once; the order changes from round to round."""
-        for variant in sorted(VARIANTS, reverse=number % 2 == 0):
+        for variant in sorted(TITLES, reverse=number % 2 == 0):
             drain = self._drain(variant, number)
             self.drains.append(drain)
             note = "warm-up, dropped" if number == 0 else f"round {number}"
@@ -92,27 +82,21 @@ class Bench:
             _say(f"{note}: {variant} {drain.cpu_seconds:.1f} CPU-s ({parts}), {drain.wall_seconds:.1f} s")
 
     def _drain(self, variant: str, number: int) -> Drain:
-        job = Job(self.spark, self.bootstrap, self.batch_rows, self.folder / f"{variant}{number}")
-        job.folder.mkdir()
-        self._sweep()
-        with self.meter.measure() as spent:
-            VARIANTS[variant](job)
-        accepted, problems = self._check(variant, job)
-        shutil.rmtree(job.folder)
+        lane = self.lanes[variant]
+        spent = lane.drain(number)
+        accepted, problems = self._check(variant, lane.job(number))
+        shutil.rmtree(lane.job(number))
         return Drain(variant, number, spent.cpu_seconds, spent.cpu_by_part, spent.wall_seconds, accepted, problems)
 
-    def _check(self, variant: str, job: Job) -> tuple[dict[str, int], list[str]]:
+    def _check(self, variant: str, folder: Path) -> tuple[dict[str, int], list[str]]:
         names = "_partition, _offset" if variant == "T" else 'partition, "offset"'
-        found = check.look(job.table, job.dead_letters, names, self.truth)
+        table, dead_letters = folder / "payments", folder / "dead_letters"
+        found = check.look(table, dead_letters, names, self.truth)
         problems = check.problems(found, self.truth)
         expected = Counter(self.truth.bad.values())
-        if variant == "P" and (codes := check.codes(job.dead_letters)) != expected:
+        if variant == "P" and (codes := check.codes(dead_letters)) != expected:
             problems.append(f"rejected {dict(codes)}, but planted were {dict(expected)}")
         return found.accepted, problems
-
-    def _sweep(self) -> None:
-        """Let no variant pay for the rubbish of the one before."""
-        self.spark._jvm.System.gc()  # type: ignore[union-attr]
 
 
 def report(drains: list[Drain], truth: Truth) -> str:

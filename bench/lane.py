@@ -1,0 +1,111 @@
+"""One variant in a process of its own, with its own JVM, draining the topic whenever it is told to.
+
+Two variants in one JVM would pay for each other's compiler and garbage. The tutorial gets the session a tutorial
+builds: Spark's and Delta's own defaults, but for master and heap. penstock builds its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.cpu import CpuMeter, Spent
+from bench.variants import VARIANTS, Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CORES = 2
+HEAP = "4g"
+
+
+class Lane:
+    """The handle of such a process."""
+
+    def __init__(self, variant: str, bootstrap: str, batch_rows: int, folder: Path) -> None:
+        self.variant, self.folder = variant, folder / variant
+        self.folder.mkdir()
+        command = [sys.executable, "-m", "bench.lane", variant, bootstrap, str(batch_rows), str(self.folder)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def job(self, number: int) -> Path:
+        return self.folder / str(number)
+
+    def drain(self, number: int) -> Spent:
+        """Drain the whole topic into new tables, and say what it took."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{number}\n")
+        self._process.stdin.flush()
+        told = self._process.stdout.readline()
+        if not told:
+            log = (self.folder / "lane.log").read_text(errors="replace")[-2000:]
+            raise RuntimeError(f"variant {self.variant} ended with {self._process.wait()}:\n{log}")
+        return Spent(**json.loads(told))
+
+    def close(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait(60)
+
+
+def main() -> None:
+    variant, bootstrap, batch_rows, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
+    answers = _private_output(folder / "lane.log")
+    spark = tutorial_session(folder) if variant == "T" else penstock_session(folder)
+    meter = CpuMeter()
+    for line in sys.stdin:
+        job = Job(spark, bootstrap, batch_rows, folder / line.strip())
+        job.folder.mkdir()
+        spark._jvm.System.gc()  # type: ignore[union-attr]  # no drain pays for the rubbish of the one before
+        with meter.measure() as spent:
+            VARIANTS[variant](job)
+        os.write(answers, (json.dumps(asdict(spent)) + "\n").encode())
+    spark.stop()
+
+
+def penstock_session(folder: Path) -> SparkSession:
+    """What `penstock run` builds."""
+    from penstock.engine.session import session
+
+    settings = {"spark.master": f"local[{CORES},4]", "spark.driver.memory": HEAP}
+    return session("bench", settings, folder / "logs" / "spark.log")
+
+
+def tutorial_session(folder: Path) -> SparkSession:
+    """What a tutorial builds: Delta and Kafka added, everything else as it comes."""
+    from pyspark.sql import SparkSession
+
+    from penstock.engine import jars, java
+
+    os.environ["JAVA_HOME"] = str(java.java_home())
+    builder = SparkSession.builder.master(f"local[{CORES}]").appName("tutorial")
+    settings = {
+        "spark.driver.memory": HEAP,
+        "spark.jars": ",".join(str(jar) for jar in jars.ensure("spark")),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _private_output(log: Path) -> int:
+    """A handle for our answers; whatever else is printed, by Spark above all, goes to the log."""
+    answers = os.dup(1)
+    with log.open("wb") as target:
+        os.dup2(target.fileno(), 1)
+        os.dup2(target.fileno(), 2)
+    return answers
+
+
+if __name__ == "__main__":
+    main()
