@@ -14,7 +14,7 @@ MOST_CHANGES = 5
 
 
 class Patience:
-    """Counts the tries of one outage. A committed batch ends the outage."""
+    """Counts the tries of one outage. Progress ends it."""
 
     def __init__(self, pipeline: str, emit: Emit, stopping: threading.Event, limit_seconds: float | None) -> None:
         self.pipeline, self.emit, self.stopping, self.limit = pipeline, emit, stopping, limit_seconds
@@ -24,16 +24,20 @@ class Patience:
     def wait(self, error: PenstockError) -> None:
         """Pause before the next try; raises the error when there is no point in going on."""
         self._tries += 1
-        self._since = self._since or time.monotonic()
-        spent = time.monotonic() - self._since
+        pause = min(MOST_SECONDS, FIRST_SECONDS * 2 ** (self._tries - 1))
+        spent = self.begin(error.what, pause)
         if isinstance(error, TableChanged) and self._tries > MOST_CHANGES:
             raise error
         if self.limit is not None and spent > self.limit:
             raise error
-        pause = min(MOST_SECONDS, FIRST_SECONDS * 2 ** (self._tries - 1))
-        if self._tries == 1:
-            self.emit(Waiting(pipeline=self.pipeline, cause=error.what, pause_seconds=pause, attempt=self._tries))
         self.stopping.wait(pause)
+
+    def begin(self, cause: str, pause: float) -> float:
+        """Something is away: said once for each outage. Gives the seconds that the outage has lasted."""
+        if self._since is None:
+            self._since = time.monotonic()
+            self.emit(Waiting(pipeline=self.pipeline, cause=cause, pause_seconds=pause, attempt=1))
+        return time.monotonic() - self._since
 
     def ease(self) -> None:
         """Things work again."""

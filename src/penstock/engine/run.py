@@ -6,7 +6,7 @@ import hashlib
 import threading
 import time
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,11 +16,11 @@ from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.session import session
 from penstock.engine.tables import committers
-from penstock.engine.watch import watch
+from penstock.engine.watch import Silence, watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
 from penstock.ledger.lease import lease
 from penstock.ledger.preflight import Preflight
-from penstock.observe.events import BatchCommitted, Emit, Event, RunEnded, RunStarted
+from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, RunEnded, RunStarted
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
 from penstock.sinks.contract import Committer
@@ -86,9 +86,9 @@ class Run:
         self.emit(RunEnded(pipeline=self.pipeline.name, reason=reason, batches=self.batches, seconds=seconds))
 
     def emit(self, event: Event) -> None:
-        if isinstance(event, BatchCommitted):
-            self.batches += 1
+        if isinstance(event, BatchCommitted | Progressed):
             self.patience.ease()
+        self.batches += isinstance(event, BatchCommitted)
         self._emit(event)
 
     def _tries(self, stack: ExitStack) -> str:
@@ -101,6 +101,7 @@ class Run:
 
     def _try(self, bootstrap: str) -> str:
         """Check everything, run the query until it ends; say why it ended."""
+        from py4j.protocol import Py4JError
         from pyspark.errors import StreamingQueryException
 
         cluster = Cluster(bootstrap, self.pipeline.source.isolation)
@@ -110,7 +111,7 @@ class Run:
         skip = plan.losses.policy != "stop"
         query = start_query(self.spark, batches, once=self.options.once, skip_losses=skip)
         try:
-            watch(query, self.pipeline.name, self.emit, self.stopping, cluster)
+            watch(query, self.pipeline.name, self.emit, self.stopping, Silence(cluster, self.patience))
         except StreamingQueryException as error:
             if isinstance(batches.failure, StopAsked):
                 return "stopped"
@@ -118,8 +119,15 @@ class Run:
                 raise batches.failure from error
             check_position(plan.losses, cluster, self.pipeline, preflight.checkpoint)
             raise explain(error, self.pipeline.name, self.log) from error
+        except Py4JError as error:
+            raise PenstockError(
+                f"{self.pipeline.name}: Spark's JVM has ended: {error}",
+                data="The batch in hand was not committed; it will be done again, once.",
+                remedy=f"Look at {self.log} and its neighbour spark.out, then run again.",
+            ) from error
         finally:
-            query.stop()
+            with suppress(Py4JError):  # a JVM that has ended has stopped its query
+                query.stop()
         return "stopped" if self.stopping.is_set() else "done"
 
     def _plan(self, cluster: Cluster) -> tuple[Plan, Preflight]:

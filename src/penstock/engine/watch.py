@@ -6,7 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from penstock.observe.events import Emit, Progressed, Recovered, Waiting
+from penstock.engine.patience import Patience
+from penstock.observe.events import Emit, Progressed
 from penstock.ranges import positions_from_spark
 from penstock.sources.kafka import Cluster
 
@@ -18,9 +19,9 @@ SILENCE_SECONDS = 15.0
 """Without progress for so long, ask the broker whether it is there."""
 
 
-def watch(query: StreamingQuery, pipeline: str, emit: Emit, stopping: threading.Event, cluster: Cluster) -> None:
+def watch(query: StreamingQuery, pipeline: str, emit: Emit, stopping: threading.Event, silence: Silence) -> None:
     """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish."""
-    progress, silence = _Progress(pipeline, emit), _Silence(pipeline, emit, cluster)
+    progress = _Progress(pipeline, emit)
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # Spark takes fractions of a second
         if progress.look(query):
             silence.broken()
@@ -69,13 +70,12 @@ def lag_of(sources: Any) -> dict[str, int] | None:
     return {f"{topic}-{part}": max(0, offset - end.get((topic, part), 0)) for (topic, part), offset in latest.items()}
 
 
-class _Silence:
-    """Says it, once, when a batch hangs because no broker answers; Spark itself would be silent for minutes."""
+class Silence:
+    """Notices when a batch hangs because no broker answers; Spark itself would be silent for minutes."""
 
-    def __init__(self, pipeline: str, emit: Emit, cluster: Cluster) -> None:
-        self.pipeline, self.emit, self.cluster = pipeline, emit, cluster
+    def __init__(self, cluster: Cluster, patience: Patience) -> None:
+        self.cluster, self.patience = cluster, patience
         self._heard = self._asked = time.monotonic()
-        self._away: float | None = None
 
     def listen(self) -> None:
         now = time.monotonic()
@@ -83,17 +83,9 @@ class _Silence:
             return
         self._asked = now
         if self.cluster.reachable():
-            self.back()
-        elif self._away is None:
-            self._away = now
-            cause = f"source kafka: no broker of {self.cluster.bootstrap} answers."
-            self.emit(Waiting(pipeline=self.pipeline, cause=cause, pause_seconds=SILENCE_SECONDS, attempt=1))
+            self.patience.ease()
+        else:
+            self.patience.begin(f"source kafka: no broker of {self.cluster.bootstrap} answers.", SILENCE_SECONDS)
 
     def broken(self) -> None:
         self._heard = time.monotonic()
-
-    def back(self) -> None:
-        if self._away is not None:
-            seconds = round(time.monotonic() - self._away, 1)
-            self._away = None
-            self.emit(Recovered(pipeline=self.pipeline, after_seconds=seconds))

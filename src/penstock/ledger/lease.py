@@ -7,7 +7,6 @@ recognises itself.
 from __future__ import annotations
 
 import fcntl
-import getpass
 import json
 import os
 import socket
@@ -54,7 +53,7 @@ def _holder(run: str) -> dict[str, Any]:
         "run": run,
         "pid": os.getpid(),
         "host": socket.gethostname(),
-        "user": getpass.getuser(),
+        "user": os.environ.get("USER") or str(os.getuid()),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
