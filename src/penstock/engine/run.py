@@ -9,7 +9,7 @@ import uuid
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from penstock.engine.faults import explain
 from penstock.engine.patience import Patience
@@ -25,7 +25,7 @@ from penstock.pipeline import Pipeline
 from penstock.plan import Plan
 from penstock.sinks.contract import Committer
 from penstock.sources.kafka import Cluster
-from penstock.sources.losses import Losses
+from penstock.sources.losses import Losses, Policy
 from penstock.sources.position import check_position
 from penstock.version import __version__
 
@@ -73,6 +73,7 @@ class Run:
         self.state = Path(pipeline.state)
         self.log = self.state / "logs" / "spark.log"
         self.batches = 0
+        self.losses: Losses | None = None
         self._emit = emit
         once = options.once or pipeline.trigger == "available_now"
         self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
@@ -133,7 +134,8 @@ class Run:
     def _plan(self, cluster: Cluster) -> tuple[Plan, Preflight]:
         preflight = Preflight(self.pipeline.name, self.state, self.tables, self.options.file)
         ledger = preflight.check(self.id)
-        losses = Losses(self.pipeline.name, self._policy(), cluster.earliest, f"penstock run {self.options.file}")
+        losses = self.losses = self.losses or self._losses(cluster)
+        losses.earliest = cluster.earliest
         check_position(losses, cluster, self.pipeline, preflight.checkpoint)
         start = ledger.open()
         planned = preflight.checkpoint.planned
@@ -149,11 +151,10 @@ class Run:
         plan = Plan(self.pipeline, ledger, losses, self.tables, fingerprint(self.pipeline), self.emit, start)
         return plan, preflight
 
-    def _policy(self) -> Literal["stop", "skip", "accept"]:
-        if self.options.accept_loss:
-            return "accept"
-        policy: Literal["stop", "skip"] = self.pipeline.source.on_data_loss
-        return policy
+    def _losses(self, cluster: Cluster) -> Losses:
+        """The policy for losses, kept over the tries of this run: what was accepted is accepted once."""
+        policy: Policy = "accept" if self.options.accept_loss else self.pipeline.source.on_data_loss
+        return Losses(self.pipeline.name, policy, cluster.earliest, f"penstock run {self.options.file}")
 
     def _bootstrap(self, stack: ExitStack) -> str:
         """The broker addresses; `brokers: dev` starts the embedded broker, for this run, unless it runs already."""

@@ -9,6 +9,7 @@ from penstock.errors import DataLost
 from penstock.ranges import Positions, Range
 from penstock.tally import Fates, Tally
 
+Policy = Literal["stop", "skip", "accept"]
 Earliest = Callable[[list[tuple[str, int]]], Positions]
 """Asks the broker for the first offset that each of these partitions still holds."""
 
@@ -16,21 +17,24 @@ Earliest = Callable[[list[tuple[str, int]]], Positions]
 class Losses:
     """What to do about lost records: `stop`, `skip` every loss, or `accept` those that are there at the start."""
 
-    def __init__(
-        self, pipeline: str, policy: Literal["stop", "skip", "accept"], earliest: Earliest, command: str
-    ) -> None:
+    def __init__(self, pipeline: str, policy: Policy, earliest: Earliest, command: str) -> None:
         self.pipeline, self.policy, self.earliest, self.command = pipeline, policy, earliest, command
-        self.accepted: Positions = {}
+        self._accepted: Positions | None = None
 
-    def accept(self, gaps: tuple[Range, ...]) -> None:
-        """These losses are known and agreed to; later ones are not."""
-        self.accepted |= {(gap.topic, gap.partition): gap.end for gap in gaps}
+    def at_start(self, gaps: tuple[Range, ...]) -> None:
+        """Before the first batch: `accept` agrees to the losses that are there now, and to no later ones."""
+        if self.policy == "accept" and self._accepted is None:
+            self._accepted = {(gap.topic, gap.partition): gap.end for gap in gaps}
+        self._stop_at(gaps)
 
     def check(self, ranges: tuple[Range, ...]) -> None:
         """Before a batch: stop if records in its ranges are gone and nobody agreed to that."""
-        gaps = tuple(gap for gap in self._gaps(ranges) if not self._agreed(gap))
-        if gaps:
-            raise lost(self.pipeline, gaps, self.command)
+        self._stop_at(self._gaps(ranges))
+
+    def _stop_at(self, gaps: tuple[Range, ...]) -> None:
+        unwanted = tuple(gap for gap in gaps if not self._agreed(gap))
+        if unwanted:
+            raise lost(self.pipeline, unwanted, self.command)
 
     def found(self, ranges: tuple[Range, ...], tally: Tally) -> tuple[Range, ...]:
         """After the pass: the ranges that were indeed not read, because they were gone."""
@@ -42,7 +46,7 @@ class Losses:
         return gaps_in(ranges, self.earliest([(part.topic, part.partition) for part in ranges]))
 
     def _agreed(self, gap: Range) -> bool:
-        return self.policy == "skip" or gap.end <= self.accepted.get((gap.topic, gap.partition), -1)
+        return self.policy == "skip" or gap.end <= (self._accepted or {}).get((gap.topic, gap.partition), -1)
 
 
 def gaps_in(ranges: tuple[Range, ...], earliest: Positions) -> tuple[Range, ...]:

@@ -8,7 +8,7 @@ from penstock.errors import Refused
 from penstock.pipeline import Pipeline
 from penstock.ranges import Positions, Range
 from penstock.sources.kafka import Cluster
-from penstock.sources.losses import Losses, gaps_in, lost
+from penstock.sources.losses import Losses, gaps_in
 
 
 class Progress(Protocol):
@@ -36,9 +36,7 @@ def check_position(losses: Losses, cluster: Cluster, pipeline: Pipeline, progres
     known = [part for part in stands if part in there]
     earliest, latest = cluster.earliest(known), cluster.latest(known)
     gaps = gaps_in(tuple(Range(t, p, stands[t, p], max(stands[t, p], earliest[t, p])) for t, p in known), earliest)
-    if losses.policy == "stop" and gaps:
-        raise lost(losses.pipeline, gaps, losses.command)
-    losses.accept(gaps)
+    losses.at_start(gaps)
     if losses.policy == "stop":
         _not_beyond_the_end(pipeline, stands, latest)
 
