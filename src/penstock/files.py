@@ -28,7 +28,7 @@ def create_once(path: Path, body: bytes) -> bytes:
         return path.read_bytes()
     finally:
         draft.unlink()
-        _sync_folder(path.parent)
+        sync(path.parent)
     return body
 
 
@@ -88,8 +88,9 @@ def _draft(path: Path, body: bytes) -> Path:
     return draft
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Bring a file or a folder to the disk, so that it outlives a power cut."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

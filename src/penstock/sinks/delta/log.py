@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from penstock.files import sync
 from penstock.sinks.contract import FrozenFile
-from penstock.sinks.delta.part import sync
 
 LOG = "_delta_log"
 Mark = tuple[int, int, int]
@@ -45,7 +46,17 @@ def mark(table: str, version: int) -> Mark | None:
 
 def find(table: str, app: str, batch_id: int, newest: int) -> Commit | None:
     """The commit of this batch, looked for from the newest version backwards as far as the log goes."""
-    for version in range(newest, -1, -1):
+    return _look(table, app, batch_id, range(newest, -1, -1))
+
+
+def find_after(table: str, app: str, batch_id: int, version: int) -> Commit | None:
+    """The commit of this batch, looked for in the versions after this one."""
+    return _look(table, app, batch_id, count(version + 1))
+
+
+def _look(table: str, app: str, batch_id: int, versions: Iterable[int]) -> Commit | None:
+    """The commit of this batch among these versions, as far as the log goes."""
+    for version in versions:
         try:
             text = _commit(table, version).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -53,18 +64,6 @@ def find(table: str, app: str, batch_id: int, newest: int) -> Commit | None:
         if app in text and (found := _read(text, app, batch_id)) is not None:
             return Commit(version, found)
     return None
-
-
-def find_after(table: str, app: str, batch_id: int, version: int) -> Commit | None:
-    """The commit of this batch, looked for in the versions after this one."""
-    while True:
-        version += 1
-        try:
-            text = _commit(table, version).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        if app in text and (found := _read(text, app, batch_id)) is not None:
-            return Commit(version, found)
 
 
 def _read(text: str, app: str, batch_id: int) -> dict[str, Any] | None:

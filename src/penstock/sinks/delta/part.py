@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -156,12 +155,3 @@ def _parquet_names(kind: pa.DataType, path: str) -> list[str]:
         pairs = ((kind.key_type, "key"), (kind.item_type, "value"))
         return [name for inner, end in pairs for name in _parquet_names(inner, f"{path}.key_value.{end}")]
     return _parquet_names(kind.value_type, f"{path}.list.element") if pa.types.is_nested(kind) else [path]
-
-
-def sync(path: Path) -> None:
-    """Bring a file or a folder to the disk, so that it outlives a power cut."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.files import sync
 from penstock.sinks.contract import FrozenFile, Misfit
 from penstock.sinks.delta.fit import Fit, without
-from penstock.sinks.delta.part import Layout, Part, sync
+from penstock.sinks.delta.part import Layout, Part
 from penstock.sinks.delta.partition import Key, Partitioner
 from penstock.sinks.delta.spill import Spill
 from penstock.sinks.delta.stats import indexed
