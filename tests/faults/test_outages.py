@@ -27,9 +27,8 @@ def _workers(pid: int) -> list[psutil.Process]:
 
 def test_a_worker_killed_in_mid_batch_is_replaced_and_the_batch_closes(payments_case: Callable[..., Any]) -> None:
     case = payments_case()
-    case.produce(60_000)
+    case.produce(100_000)
     process = case.start("--once")
-    process.wait_for("batch_started")
     victims = wait_until(lambda: _workers(process.popen.pid), "tasks run")
     for victim in victims:
         victim.send_signal(signal.SIGKILL)
@@ -37,7 +36,7 @@ def test_a_worker_killed_in_mid_batch_is_replaced_and_the_batch_closes(payments_
     assert "Task" in (case.state / "logs" / "spark.log").read_text(), "Spark saw a task fail"
     counted = case.counted()
     assert counted.exact, (counted.lost[:5], counted.doubled[:5], counted.misjudged[:5])
-    assert counted.read == 60_000
+    assert counted.read == 100_000
 
 
 @pytest.mark.slow
