@@ -1,7 +1,7 @@
 """One variant in a process of its own, with its own JVM, draining the topic whenever it is told to.
 
-Two variants in one JVM would pay for each other's compiler and garbage. The tutorial gets the session a tutorial
-builds: Spark's and Delta's own defaults, but for master and heap. penstock builds its own.
+Two variants in one JVM would pay for each other's compiler and garbage. T gets the session that a tutorial builds:
+Spark's and Delta's own defaults, but for master and heap. S and P get penstock's, with its settings for small tables.
 """
 
 from __future__ import annotations

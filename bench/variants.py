@@ -95,5 +95,9 @@ def penstock(job: Job) -> None:
     run(pipeline, RunOptions(once=True), nowhere, spark=job.spark)
 
 
-VARIANTS: dict[str, Callable[[Job], None]] = {"T": tutorial, "P": penstock}
-TITLES = {"T": "T: the tutorial's script, Spark's Delta writer", "P": "P: penstock"}
+VARIANTS: dict[str, Callable[[Job], None]] = {"T": tutorial, "S": tutorial, "P": penstock}
+TITLES = {
+    "T": "T: the tutorial's script, in a tutorial's session",
+    "S": "S: the same script, in penstock's session",
+    "P": "P: penstock",
+}
