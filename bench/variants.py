@@ -1,4 +1,4 @@
-"""The main job in two forms: the script of the tutorials, and penstock. Each drains the topic into two Delta tables."""
+"""The main job in its forms: the script of the tutorials, and penstock. Each drains the topic into two Delta tables."""
 
 from __future__ import annotations
 
