@@ -66,8 +66,9 @@ class CpuMeter:
         for process in self._tree(psutil.Process()):
             with suppress(psutil.NoSuchProcess):  # it ended since; its newest figure stays
                 who, times = (process.pid, process.create_time()), process.cpu_times()
+                if who not in self._part:
+                    self._part[who] = _part(process)
                 self._newest[who] = times.user + times.system
-                self._part.setdefault(who, _part(process))
         total: dict[str, float] = defaultdict(float)
         for who, seconds in self._newest.items():
             total[self._part[who]] += seconds
