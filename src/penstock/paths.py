@@ -45,6 +45,8 @@ def _table(value: str) -> str:
             "a table without a `/` is a catalog name; Spark's writer comes with a later version.",
             f"Write a path like  ./lake/{re.sub(r'[^A-Za-z0-9_-]+', '_', value)}",
         )
+    if "%" in value and not value.startswith("file:"):
+        raise Wrong("has a `%` in it, which readers of Delta tables take for an encoded character.", "Take it out.")
     return _plain(value)
 
 
