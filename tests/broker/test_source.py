@@ -236,6 +236,23 @@ def test_accepting_a_loss_does_not_accept_the_next_one(
         run_once(spark, pipeline)
 
 
+def test_a_partition_that_joins_after_its_first_records_were_deleted_is_a_loss(
+    spark: SparkSession, kafka: DevKafka, topic: Topic, case: Make
+) -> None:
+    first = topic("late", partitions=1)
+    second = f"{first}-more"
+    produce(kafka.bootstrap, first, values(0, 5))
+    pipeline = case(pattern=f"{first}.*")
+    run_once(spark, pipeline)
+    ensure_topic(kafka.bootstrap, second, 1)
+    produce(kafka.bootstrap, second, values(10, 20))
+    delete_records(kafka.bootstrap, second, {0: 4})
+    with pytest.raises(DataLost, match=f"topic {second} partition 0 no longer holds offsets 0 to 3"):
+        run_once(spark, pipeline)
+    run_once(spark, pipeline, accept_loss=True)
+    assert ids(pipeline) == [*range(5), *range(14, 20)]
+
+
 def test_a_topic_that_does_not_exist_is_refused_with_those_that_do(
     spark: SparkSession, topic: Topic, case: Make
 ) -> None:

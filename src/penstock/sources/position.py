@@ -33,12 +33,12 @@ def check_position(losses: Losses, cluster: Cluster, pipeline: Pipeline, progres
         return
     stands = _stands(progress)
     _same_topics(pipeline, stands, there)
-    known = [part for part in stands if part in there]
-    earliest, latest = cluster.earliest(known), cluster.latest(known)
-    gaps = gaps_in(tuple(Range(t, p, stands[t, p], max(stands[t, p], earliest[t, p])) for t, p in known), earliest)
+    earliest = cluster.earliest(there)
+    next_offsets = {part: stands.get(part, 0) for part in there}  # one that joins is read from its first record
+    gaps = gaps_in(tuple(Range(*part, at, max(at, earliest[part])) for part, at in next_offsets.items()), earliest)
     losses.at_start(gaps)
     if losses.policy == "stop":
-        _not_beyond_the_end(pipeline, stands, latest)
+        _not_beyond_the_end(pipeline, stands, cluster.latest(part for part in stands if part in there))
 
 
 def _stands(progress: Progress) -> Positions:
