@@ -18,11 +18,16 @@ from penstock.testing.harness import Process, wait_until
 
 def _workers(pid: int) -> list[psutil.Process]:
     """The Python workers that run tasks: children of Spark's daemon."""
+    return [each for each in psutil.Process(pid).children(recursive=True) if _is_worker(each)]
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    """Spark's daemon is the parent of the workers, and is named as they are."""
     try:
-        below = psutil.Process(pid).children(recursive=True)
-        return [each for each in below if "pyspark.daemon" in " ".join(each.cmdline()) and not each.children()]
+        mother = process.parent()
+        return all(each and "pyspark.daemon" in " ".join(each.cmdline()) for each in (process, mother))
     except psutil.Error:
-        return []
+        return False  # it ended while we looked
 
 
 def test_a_worker_killed_in_mid_batch_is_replaced_and_the_batch_closes(payments_case: Callable[..., Any]) -> None:
