@@ -83,4 +83,7 @@ def test_nothing_outlives_a_demo_that_is_stopped(tmp_path: Path, how: signal.Sig
 
 
 def is_spark(process: psutil.Process) -> bool:
-    return any("org.apache.spark.deploy" in word for word in process.cmdline())
+    try:
+        return any("org.apache.spark.deploy" in word for word in process.cmdline())
+    except psutil.Error:
+        return False  # it ended while we looked

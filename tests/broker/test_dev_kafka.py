@@ -116,7 +116,7 @@ def test_a_child_dies_with_its_launcher(folder: Path) -> None:
     broker = dev.up(folder, child=True)
     assert broker.pid is not None
     os.kill(broker.pid, signal.SIGKILL)
-    wait_for(lambda: not [p for p in processes_of(folder) if p.status() != psutil.STATUS_ZOMBIE])
+    wait_for(lambda: not processes_of(folder))
 
 
 def test_a_broker_that_cannot_start_shows_the_end_of_its_log(folder: Path) -> None:
@@ -138,7 +138,8 @@ def test_a_broker_that_fails_after_formatting_names_its_log(folder: Path) -> Non
 
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Launcher and broker of a folder: they run in its data folder."""
-    return [p for p in psutil.process_iter(["cwd"]) if p.info["cwd"] == str(dev.home_of(folder))]
+    found = [p for p in psutil.process_iter(["cwd", "status"]) if p.info["cwd"] == str(dev.home_of(folder))]
+    return [p for p in found if p.info["status"] != psutil.STATUS_ZOMBIE]
 
 
 def with_sources() -> dict[str, str]:
