@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,9 +94,6 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.source.num_rows)
-
-    def with_verdicts(self, more: Sequence[Verdict]) -> Rows:
-        return replace(self, verdicts=(*self.verdicts, *more))
 
     def good(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Mask of the records that are still on their way."""

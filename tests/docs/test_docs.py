@@ -43,7 +43,7 @@ BASE: dict[str, Any] = {
     "sinks": {"lake": {"delta": {"table": "./lake/example"}}},
 }
 """What a block that shows a part of a pipeline file is laid over."""
-MACHINE = re.compile(r"/work/|/root/|/home/|pypi\.org|files\.pythonhosted|repo1?\.maven|maven\.org")
+MACHINE = re.compile(r"/(?:work|root|home)/|pypi\.org|files\.pythonhosted|repo1?\.maven|maven\.org")
 PIPELINES, CONSOLES, PYTHON = blocks("yaml"), blocks("console"), blocks("python")
 NOT_ALONE = ("DeltaTable", "read_delta", "MyHarness")
 """Words of blocks that need a table (the walk-through runs most of these) or a class of the reader's own."""

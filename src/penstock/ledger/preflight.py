@@ -13,7 +13,7 @@ from penstock.errors import Refused
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Outcome
-from penstock.sinks.contract import Committer, WriteKey
+from penstock.sinks.contract import Committer, app_id
 
 NOTHING = "Nothing was written."
 CLOSED = 2**63 - 1
@@ -45,7 +45,7 @@ class Preflight:
                 remedy=f"Restore {self.state} from a backup, or use another folder:  state: ./state/...",
             )
         for name, table in self.tables.items():
-            found = self._newest_generation(name, table)
+            found = newest_generation(self.pipeline, name, table)
             if found is not None:
                 generation, batch_id = found
                 held = "was closed" if batch_id == CLOSED else f"left batches up to {batch_id}"
@@ -81,7 +81,7 @@ class Preflight:
     def _sinks_agree(self, ledger: Ledger, last: Outcome | None) -> None:
         planned = self.checkpoint.planned
         for name, table in self.tables.items():
-            watermark = table.watermark(WriteKey(self.pipeline, ledger.generation, name, 0, "").app)
+            watermark = table.watermark(app_id(self.pipeline, ledger.generation, name))
             if watermark is not None and (planned is None or watermark > planned):
                 raise Refused(
                     f"{self.pipeline}, sink {name}: the table holds batch {watermark}, but the checkpoint "
@@ -91,16 +91,17 @@ class Preflight:
                 )
             not_behind(self.pipeline, name, watermark, last, self._afresh)
 
-    def _newest_generation(self, name: str, table: Committer) -> tuple[int, int] | None:
-        """The newest generation of this pipeline that wrote to the table, and its last batch."""
-        generation, found = 1, None
-        while (batch_id := table.watermark(WriteKey(self.pipeline, generation, name, 0, "").app)) is not None:
-            generation, found = generation + 1, (generation, batch_id)
-        return found
-
     @property
     def _afresh(self) -> str:
         return f"penstock new-generation {self.file}"
+
+
+def newest_generation(pipeline: str, name: str, table: Committer) -> tuple[int, int] | None:
+    """The newest generation of the pipeline that left anything in the table, and its last batch."""
+    generation, found = 1, None
+    while (batch_id := table.watermark(app_id(pipeline, generation, name))) is not None:
+        generation, found = generation + 1, (generation, batch_id)
+    return found
 
 
 def not_behind(pipeline: str, name: str, watermark: int | None, last: Outcome | None, afresh: str) -> None:

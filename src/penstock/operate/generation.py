@@ -15,10 +15,10 @@ from penstock.errors import Refused
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
-from penstock.ledger.preflight import CLOSED
+from penstock.ledger.preflight import CLOSED, newest_generation
 from penstock.ledger.records import Outcome
 from penstock.ranges import Positions
-from penstock.sinks.contract import Committer, WriteKey
+from penstock.sinks.contract import Committer, WriteKey, app_id
 
 
 class Closing(Committer, Protocol):
@@ -45,8 +45,9 @@ def new_generation(
     """Close the newest generation in every table and open the next one."""
     with lease(state / "lease", pipeline, run):
         ledger = Ledger.find(state, pipeline, run)
-        old = max([ledger.generation if ledger else 0, *(newest(pipeline, name, t) for name, t in tables.items())])
-        start = _goes_on_at(pipeline, ledger, state, tables) if begin == "last" else None
+        found = [newest_generation(pipeline, name, table) for name, table in tables.items()]
+        old = max([ledger.generation if ledger else 0, *(generation for generation, _ in filter(None, found))])
+        start = _goes_on_at(pipeline, ledger, tables) if begin == "last" else None
         for name, table in tables.items():
             for generation in range(1, old + 1):
                 table.close(WriteKey(pipeline, generation, name, CLOSED, ""))
@@ -55,15 +56,7 @@ def new_generation(
     return Opened(old, old + 1, start)
 
 
-def newest(pipeline: str, name: str, table: Committer) -> int:
-    """The newest generation of the pipeline that left anything in this table; 0 if none did."""
-    generation = 0
-    while table.watermark(WriteKey(pipeline, generation + 1, name, 0, "").app) is not None:
-        generation += 1
-    return generation
-
-
-def _goes_on_at(pipeline: str, ledger: Ledger | None, state: Path, tables: Mapping[str, Closing]) -> Positions:
+def _goes_on_at(pipeline: str, ledger: Ledger | None, tables: Mapping[str, Closing]) -> Positions:
     """The end of the last batch that every sink has."""
     last = ledger.last_outcome() if ledger else None
     if ledger is None or last is None:
@@ -79,7 +72,7 @@ def _goes_on_at(pipeline: str, ledger: Ledger | None, state: Path, tables: Mappi
 
 def _nothing_half_published(pipeline: str, ledger: Ledger, last: Outcome, tables: Mapping[str, Closing]) -> None:
     for name, table in tables.items():
-        watermark = table.watermark(WriteKey(pipeline, ledger.generation, name, 0, "").app)
+        watermark = table.watermark(app_id(pipeline, ledger.generation, name))
         if watermark is not None and last.batch_id < watermark < CLOSED:
             raise Refused(
                 f"{pipeline}, sink {name}: the table holds batch {watermark}, the ledger ends at batch "

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def app_id(pipeline: str, generation: int, sink: str) -> str:
+    """Under which a generation of a pipeline commits to a sink."""
+    return f"{pipeline}.g{generation}.{sink}"
+
+
 @dataclass(frozen=True)
 class WriteKey:
     """Which write this is. The same key never becomes visible twice."""
@@ -27,7 +32,7 @@ class WriteKey:
     @property
     def app(self) -> str:
         """The idempotence key of this sink: the application id in the table's log."""
-        return f"{self.pipeline}.g{self.generation}.{self.sink}"
+        return app_id(self.pipeline, self.generation, self.sink)
 
 
 @dataclass(frozen=True)
