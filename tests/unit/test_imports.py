@@ -25,7 +25,7 @@ ROOT = Path(penstock.__file__).parent
 
 BASE = {
     "choice", "errors", "failpoints", "files", "options", "paths", "pipeline", "ranges", "registry", "rows", "rules",
-    "tally", "version",
+    "sql", "tally", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
