@@ -8,17 +8,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, PositiveInt, ValidationInfo, field_validator, model_validator
 
-from penstock import rules
+from penstock import rules, scopes
 from penstock.choice import Choice, did_you_mean
 from penstock.options import Duration, Field, Name, Options, Text, Wrong, all_of, detail
 from penstock.paths import FolderPath, Table, absolute, located
 from penstock.registry import formats, sinks, sources
+from penstock.sql.fields import RuleText
+from penstock.stages import Check, Step, named
 
 
 class Sink(Options):
     """Where rows go: exactly one sort of sink, `Sink(to=Delta(...))` or `Sink(delta=Delta(...))`."""
 
     to: Annotated[Any, Choice(sinks)] = Field(description="The sort of sink and its settings.")
+    where: RuleText | None = Field(
+        None, description="Rows that this sink takes: those for which this is true. The rest count as `not_routed`."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -30,10 +35,17 @@ class Sink(Options):
         return {**{key: body for key, body in value.items() if key not in sorts}, **({"to": sorts} if sorts else {})}
 
 
+class DeadLetterTopic(Options):
+    """Rejected records as they came, with the reason in headers `penstock.*`, inside the batch's transaction."""
+
+    topic: str = Field(min_length=1, description="The topic. It must exist: penstock creates none.")
+
+
 class DeadLetters(Options):
     """Where rejected records go. This cannot be switched off."""
 
-    delta: Table = Field("", description="A Delta table. Default: `<state>/dead_letters`.")
+    delta: Table = Field("", description="A Delta table. Default: `<state>/dead_letters`, unless `kafka` is given.")
+    kafka: DeadLetterTopic | None = Field(None, description="A topic on the source's brokers.")
 
 
 class Every(Options):
@@ -92,6 +104,8 @@ class Pipeline(Options):
     )
     source: Annotated[Any, Choice(sources)] = Field(description="Where records come from.")
     decode: Annotated[Any, Choice(formats)] = Field(description="How a record's bytes become columns.")
+    checks: tuple[Check, ...] = Field((), strict=False, description="Rules on decoded fields, in order.")
+    steps: tuple[Step, ...] = Field((), strict=False, description="Row-wise transformations, in order.")
     sinks: dict[Name, Sink] = Field(min_length=1, description="Where rows go, by name; written in this order.")
     dead_letters: DeadLetters = Field(
         default_factory=lambda made: DeadLetters(delta=rules.default_dead_letters(made["state"])),
@@ -114,6 +128,19 @@ class Pipeline(Options):
     def _absolute_state(cls, state: str, info: ValidationInfo) -> str:
         return absolute(state, info.data["folder"]) if "folder" in info.data else state
 
+    @field_validator("checks")
+    @classmethod
+    def _checks_agree(cls, given: tuple[Check, ...], info: ValidationInfo) -> tuple[Check, ...]:
+        rules.hold("checks", scopes.checks(given, info.data.get("decode")))
+        return given
+
+    @field_validator("steps")
+    @classmethod
+    def _steps_agree(cls, given: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
+        steps = named(given)
+        rules.hold("steps", scopes.steps(steps, info.data.get("decode"), info.data.get("checks", ())))
+        return steps
+
     @field_validator("sinks")
     @classmethod
     def _sinks_agree(cls, given: dict[str, Sink], info: ValidationInfo) -> dict[str, Sink]:
@@ -123,7 +150,9 @@ class Pipeline(Options):
             name: sink.model_copy(update={"to": located(sink.to, info.data["folder"])}) for name, sink in given.items()
         }
         parts = {name: sink.to for name, sink in placed.items()}
-        rules.hold("sinks", rules.sinks(parts, info.data.get("decode"), info.data.get("state")))
+        seen = scopes.final(info.data.get("decode"), info.data.get("steps", ()))
+        wrongs = rules.sinks(parts, seen, info.data.get("decode"), info.data.get("state"))
+        rules.hold("sinks", [*wrongs, *scopes.routes(placed, seen)])
         return placed
 
     @field_validator("dead_letters")
@@ -132,10 +161,11 @@ class Pipeline(Options):
         if "folder" not in info.data or "state" not in info.data:
             return given
         placed = located(given, info.data["folder"])
-        if not placed.delta:
+        if not placed.delta and placed.kafka is None:
             placed = placed.model_copy(update={"delta": rules.default_dead_letters(info.data["state"])})
         parts = {name: sink.to for name, sink in info.data.get("sinks", {}).items()}
-        rules.hold("dead_letters", rules.dead_letters(placed.delta, parts, info.data["state"]))
+        if placed.delta:
+            rules.hold("dead_letters", rules.dead_letters(placed.delta, parts, info.data["state"]))
         return placed
 
     @classmethod

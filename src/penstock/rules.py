@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.options import Wrong, all_of, detail
 from penstock.paths import inside, same_place
+from penstock.scopes import Seen
 
 WRONG_SPARK = {
     "spark.speculation": "a speculative task would do a batch's work twice",
@@ -54,7 +55,7 @@ def spark(settings: object) -> Iterator[Wrong]:
             yield Wrong(why, "Take this line out.", at=("spark", key))
 
 
-def sinks(parts: Mapping[str, Any], decode: Any, state: str | None) -> Iterator[Wrong]:
+def sinks(parts: Mapping[str, Any], seen: Seen, decode: Any, state: str | None) -> Iterator[Wrong]:
     """What is wrong among the sinks: with each, with two of them, and with one and the state folder."""
     for name, sink in parts.items():
         if name == RESERVED:
@@ -63,8 +64,8 @@ def sinks(parts: Mapping[str, Any], decode: Any, state: str | None) -> Iterator[
         if getattr(sink, "writer", "auto") == "spark":
             why = "Spark's own writer comes with a later version."
             yield Wrong(why, "Leave `writer` out.", at=(name, "to", "delta", "writer"))
-        yield from partitions(name, sink, decode)
-        if hasattr(sink, "table"):
+        yield from partitions(name, sink, seen)
+        if hasattr(sink, "table") and seen.types is not None:
             yield from names(name, decode)
     tables = {name: sink.table for name, sink in parts.items() if hasattr(sink, "table")}
     for (one, first), (other, second) in combinations(tables.items(), 2):
@@ -98,17 +99,17 @@ def _out_of_state(table: str, state: str, at: tuple[str, ...]) -> Iterator[Wrong
         yield Wrong(why, "Put the table, or `state`, elsewhere.", at=at)
 
 
-def partitions(name: str, sink: Any, decode: Any) -> Iterator[Wrong]:
+def partitions(name: str, sink: Any, seen: Seen) -> Iterator[Wrong]:
     """Partition columns must be there, once, of a type that can partition, and leave something to write."""
     wanted: tuple[str, ...] = getattr(sink, "partition_by", ())
-    types = column_types(decode)
+    types = seen.types
     lineage = LINEAGE if getattr(sink, "lineage", "") == "columns" else set()
     for place, column in enumerate(wanted):
         at = (name, "to", "delta", "partition_by", place)
         if wanted.index(column) != place:
             yield Wrong(f"`{column}` is listed twice.", at=at)
-        elif types is not None and column not in lineage:
-            yield from _can_partition(column, types, at)
+        elif column not in lineage:
+            yield from _can_partition(column, seen, at)
     if types and len(Counter(wanted)) >= len(types) and set(wanted) >= set(types):
         yield Wrong("a table needs a column beside its partition columns.", at=(name, "to", "delta", "partition_by"))
 
@@ -131,16 +132,12 @@ def _every_name(fields: Iterable[Any]) -> Iterator[str]:
         yield from _every_name(kind.fields)
 
 
-def _can_partition(column: str, types: Mapping[str, str], at: tuple[str | int, ...]) -> Iterator[Wrong]:
-    if column not in types:
-        known = ", ".join(f"`{each}`" for each in types)
-        yield Wrong(f"`decode` gives no column `{column}`.", f"It gives {known}.", at=at)
-    elif types[column].upper().startswith(("ARRAY", "MAP", "STRUCT", "BINARY")):
+def _can_partition(column: str, seen: Seen, at: tuple[str | int, ...]) -> Iterator[Wrong]:
+    types = seen.types or {}
+    if column not in seen.columns.names and seen.columns.complete:
+        known = ", ".join(f"`{each}`" for each in seen.columns.names)
+        giver = "`decode` gives" if seen.types is not None else "the last step gives"
+        yield Wrong(f"{giver} no column `{column}`.", f"It gives {known}.", at=at)
+    elif types.get(column, "").upper().startswith(("ARRAY", "MAP", "STRUCT", "BINARY")):
         why = f"`{column}` is {types[column]}: a table cannot be partitioned by it."
         yield Wrong(why, "Take a column that holds one plain value.", at=at)
-
-
-def column_types(decode: Any) -> dict[str, str] | None:
-    """Columns that `decode` gives -> type, as DDL spells it; None where it cannot be known here."""
-    known = getattr(decode, "column_types", None)
-    return None if known is None else known()

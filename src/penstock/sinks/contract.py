@@ -6,8 +6,12 @@ manifest, and the committer makes exactly that visible, once, under a key that i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +47,7 @@ class FrozenFile:
     """Relative to the table."""
     size: int
     rows: int
-    stats: str
+    stats: str = ""
     """Delta's statistics, as JSON."""
     partition_values: dict[str, str | None] = field(default_factory=dict)
 
@@ -89,15 +93,33 @@ class Misfit(NamedTuple):
     """A row that the target cannot take; the writer left it out."""
 
     row: int
-    field: str
+    field: str | None
     detail: str
+    code: str = "does_not_fit"
+
+
+RecordNumbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]] | None"
+"""For each row the number of the source record it came from, ascending; None where each row is a record of its own."""
+
+
+def fitting(count: int, misfits: list[Misfit], records: RecordNumbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Mask of the rows to write. A record is written whole or not at all: one misfit takes its other rows along."""
+    mask = np.ones(count, dtype=np.bool_)
+    bad = [misfit.row for misfit in misfits]
+    if records is None:
+        mask[bad] = False
+        return mask
+    return ~np.isin(records, records[bad])
 
 
 class Writer(Protocol):
     """In the task. Made per task and attempt; files of a failed attempt are orphans, never rows."""
 
-    def write(self, rows: pa.RecordBatch) -> list[Misfit]:
-        """Take these rows (data columns and lineage), but for those that do not fit."""
+    def write(self, rows: pa.RecordBatch, records: RecordNumbers = None) -> list[Misfit]:
+        """Take these rows, but for those that do not fit, and for the other rows of their records (see `fitting`).
+
+        `rows` holds the data columns, the lineage columns of `rows.LINEAGE`, and the `EXTRAS` that the target asks for.
+        """
         ...
 
     def close(self) -> list[FrozenFile]:
@@ -105,8 +127,18 @@ class Writer(Protocol):
         ...
 
 
+EXTRAS = ("__value", "__key", "__topic", "__headers")
+"""Columns that a target may ask for beside data and lineage: the incoming bytes (BINARY), and what the sink's own
+expressions gave: the key (BINARY), the topic (STRING), headers (as `rows.HEADERS`)."""
+
+
 class Target(Protocol):
     """A sink's target as it is now: small, picklable; goes to the tasks and into the manifest."""
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Which of `EXTRAS` its writer needs."""
+        ...
 
     def writer(self, tag: str) -> Writer:
         """A writer for one task. `tag` names batch, task and attempt; it goes into file names."""
@@ -115,20 +147,30 @@ class Target(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-class Committer(Protocol):
-    """In the driver, one per table; kept for the whole run."""
+class Watermarked(Protocol):
+    """What every committer can say and do, whatever it commits to: a table, or the topics of a cluster."""
 
     name: str
-
-    def prepare(self, columns: pa.Schema) -> Target:
-        """Create the target or check that it can take these columns; say how to write to it.
-
-        `columns` are the data columns; the sink adds lineage. Raises SinkRefused where writing would be wrong.
-        """
-        ...
+    """Its part of the idempotence key: the sink's name for a table, the cluster's id for topics."""
 
     def watermark(self, app: str) -> int | None:
         """The last batch committed under this application id, or None. Never creates anything."""
+        ...
+
+    def close(self, key: WriteKey) -> None:
+        """Let no batch of this key's generation be committed any more: its watermark becomes the key's batch id."""
+        ...
+
+
+class Committer(Watermarked, Protocol):
+    """In the driver, one per table; kept for the whole run."""
+
+    def prepare(self, columns: pa.Schema, stage: Path) -> Target:
+        """Create the target or check that it can take these columns; say how to write to it.
+
+        `columns` are the data columns; the sink adds lineage. `stage` is the batch's own folder, for files that are
+        not the target's own. Raises SinkRefused where writing would be wrong.
+        """
         ...
 
     def verify(self, frozen: Frozen, key: WriteKey) -> None:
@@ -140,4 +182,23 @@ class Committer(Protocol):
 
     def commit(self, frozen: Frozen, key: WriteKey, story: dict[str, Any]) -> Receipt:
         """Make the frozen files visible, once. `story` is kept in the commit for people and for the audit."""
+        ...
+
+
+class TopicsCommitter(Watermarked, Protocol):
+    """In the driver, one per Kafka cluster: every topic of a batch on that cluster in one transaction."""
+
+    sinks: tuple[str, ...]
+    """The sinks it commits, `dead_letters` among them where their topic is on this cluster."""
+
+    def prepare(self, sink: str, columns: pa.Schema, stage: Path) -> Target:
+        """Check that the sink's topics can take these columns; say how to freeze its rows. As `Committer.prepare`."""
+        ...
+
+    def verify(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:
+        """Are the frozen rows of all its sinks still there? As `Committer.verify`."""
+        ...
+
+    def commit(self, frozen: Mapping[str, Frozen], key: WriteKey, story: dict[str, Any]) -> dict[str, Receipt]:
+        """Fence, check, transact: the rows of every sink and the marker of this batch, once. A receipt by sink."""
         ...

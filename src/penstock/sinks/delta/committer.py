@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -47,7 +48,7 @@ class DeltaCommitter:
         self.properties = properties or {}
         self.handle = Handle(name, table)
 
-    def prepare(self, columns: pa.Schema) -> DeltaTarget:
+    def prepare(self, columns: pa.Schema, stage: Path | None = None) -> DeltaTarget:
         """The table as these columns will be written to it; created if absent. Raises SinkRefused."""
         whole = with_lineage(columns, self.lineage)
         wanted = delta_fields(whole, self.name)

@@ -32,13 +32,6 @@ class Fit:
                 yield Misfit(row, at, "The table's column is NOT NULL, and the value is null.")
 
 
-def without(rows: pa.RecordBatch, misfits: list[Misfit]) -> pa.RecordBatch:
-    """The rows that fit."""
-    mask = np.ones(rows.num_rows, dtype=np.bool_)
-    mask[[misfit.row for misfit in misfits]] = False
-    return rows.filter(pa.array(mask))
-
-
 def never_null(field: pa.Field) -> bool:
     """Is there a value in this column, at any depth, that must not be null?"""
     kind = field.type

@@ -36,6 +36,10 @@ class DeltaTarget:
     configuration: dict[str, str]
     protocol: dict[str, Any]
 
+    @property
+    def extras(self) -> tuple[str, ...]:
+        return ()
+
     def writer(self, tag: str) -> Writer:
         from penstock.sinks.delta.writer import DeltaWriter
 

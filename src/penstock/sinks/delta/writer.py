@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.files import sync
-from penstock.sinks.contract import FrozenFile, Misfit
-from penstock.sinks.delta.fit import Fit, without
+from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, fitting
+from penstock.sinks.delta.fit import Fit
 from penstock.sinks.delta.part import Layout, Part
 from penstock.sinks.delta.partition import Key, Partitioner
 from penstock.sinks.delta.spill import Spill
@@ -37,15 +37,15 @@ class DeltaWriter:
         self.parts: dict[Key, Part] = {}
         self.spill: Spill | None = None
 
-    def write(self, rows: pa.RecordBatch) -> list[Misfit]:
-        """Take these rows, but for those that the table's columns do not allow."""
+    def write(self, rows: pa.RecordBatch, records: RecordNumbers = None) -> list[Misfit]:
+        """Take these rows, but for records that the table's columns do not allow."""
         shaped = self.fit.shape(packed(rows, self.target.lineage))
         found: dict[int, Misfit] = {}
         for misfit in (*self.fit.misfits(shaped), *self.partitioner.misfits(shaped)):
             found.setdefault(misfit.row, misfit)
         misfits = [found[row] for row in sorted(found)]
         if misfits:
-            shaped = without(shaped, misfits)
+            shaped = shaped.filter(pa.array(fitting(shaped.num_rows, misfits, records)))
         if shaped.num_rows:
             self._take(shaped)
         return misfits
