@@ -32,11 +32,28 @@ IN_WORDS = {NAME: "a name is 1 to 63 of `a-z 0-9 _ -` and begins with a letter o
 
 
 class Wrong(ValueError):
-    """What is wrong with a value, and what to write instead. The place is known to whoever validates."""
+    """What is wrong with a value, and what to write instead. The place is known to whoever validates.
 
-    def __init__(self, what: str, remedy: str = "", *, at: tuple[str | int, ...] = ()) -> None:
+    `quiet` keeps the value itself out of every message: it may be a secret.
+    """
+
+    def __init__(self, what: str, remedy: str = "", *, at: tuple[str | int, ...] = (), quiet: bool = False) -> None:
         super().__init__(f"{what} {remedy}".rstrip())
-        self.what, self.remedy, self.at = what, remedy, at
+        self.what, self.remedy, self.at, self.quiet = what, remedy, at, quiet
+
+
+class Noun:
+    """Marks a text type with what people call its values: `topic`, `host:port`, `Spark DDL`.
+
+    A text in a language of its own takes no references: a `$` belongs to that language.
+    """
+
+    def __init__(self, noun: str, *, references: bool = True) -> None:
+        self.noun, self.references = noun, references
+
+
+Ddl = Annotated[str, Noun("Spark DDL", references=False)]
+"""Columns and their types, as Spark writes them: `id BIGINT NOT NULL, name STRING`."""
 
 
 class Options(BaseModel):
@@ -181,9 +198,11 @@ Text = Annotated[str, BeforeValidator(_text)]
 __all__ = [
     "IN_WORDS",
     "NAME",
+    "Ddl",
     "Duration",
     "Field",
     "Name",
+    "Noun",
     "Options",
     "Size",
     "Text",

@@ -25,7 +25,7 @@ ROOT = Path(penstock.__file__).parent
 
 BASE = {
     "choice", "errors", "failpoints", "files", "options", "paths", "pipeline", "ranges", "registry", "rows", "rules",
-    "scopes", "stages",
+    "scopes", "secret", "stages",
     "sql", "tally", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "sinks.contract"}

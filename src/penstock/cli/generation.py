@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.loading import Env, File, Set, again, load
+
 
 class From(StrEnum):
     """Where the new generation begins."""
@@ -18,7 +20,9 @@ class From(StrEnum):
 
 
 def new_generation(
-    file: Annotated[Path, typer.Argument(help="The pipeline file.")],
+    file: File,
+    env: Env = None,
+    sets: Set = None,
     begin: Annotated[
         From,
         typer.Option(
@@ -29,12 +33,12 @@ def new_generation(
     ] = From.last,
 ) -> None:
     """Close the present generation in every table and open the next: its batches start at 0 under new keys."""
+    pipeline = load(file, env, sets)
+
     from penstock.engine.tables import committers
     from penstock.operate.generation import new_generation as open_next
-    from penstock.spec import load_pipeline
 
-    pipeline = load_pipeline(file)
     opened = open_next(pipeline.name, Path(pipeline.state), committers(pipeline), begin.value, uuid.uuid4().hex[:12])
     where = "goes on after the last finished batch" if opened.start is not None else "begins where `start` says"
     print(f"{pipeline.name}: generation {opened.old} is closed. Generation {opened.new} {where}.")
-    print(f"  Run it:  penstock run {file}")
+    print(f"  Run it:  penstock run {again(file, env, sets)}")

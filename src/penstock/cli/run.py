@@ -10,9 +10,13 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.loading import Env, File, Set, again, load
+
 
 def run(
-    file: Annotated[Path, typer.Argument(help="The pipeline file.")],
+    file: File,
+    env: Env = None,
+    sets: Set = None,
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end.")] = False,
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Go on without records that are gone already; report them.")
@@ -20,16 +24,16 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line instead of text.")] = False,
 ) -> None:
     """Run a pipeline. Ctrl-C or SIGTERM finish the batch in hand and end with code 0."""
+    pipeline = load(file, env, sets)  # a wrong file is told before the engine is loaded
+
     from penstock.engine.run import RunOptions
     from penstock.engine.run import run as run_pipeline
     from penstock.observe.logs import lines_to, to_all
     from penstock.observe.status import progress_to
-    from penstock.spec import load_pipeline
 
-    pipeline = load_pipeline(file)
     stopping = stop_on_signals()
     emit = to_all(lines_to(sys.stdout, as_json=json), progress_to(Path(pipeline.state)))
-    run_pipeline(pipeline, RunOptions(once=once, accept_loss=accept_loss, file=str(file)), emit, stopping)
+    run_pipeline(pipeline, RunOptions(once=once, accept_loss=accept_loss, file=again(file, env, sets)), emit, stopping)
 
 
 def stop_on_signals() -> threading.Event:

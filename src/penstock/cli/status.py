@@ -8,16 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from penstock.cli.loading import Env, File, Set, load
+
 
 def status(
-    file: Annotated[Path, typer.Argument(help="The pipeline file.")],
+    file: File,
+    env: Env = None,
+    sets: Set = None,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Show how a pipeline stands: running or not, the last batch, rows, rejects, lag."""
     from penstock.observe.status import status as read_status
-    from penstock.spec import load_pipeline
 
-    pipeline = load_pipeline(file)
+    pipeline = load(file, env, sets)
     found = read_status(pipeline.name, Path(pipeline.state))
     print(json_text.dumps(found) if json else as_text(found))
 

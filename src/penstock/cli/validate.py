@@ -11,20 +11,21 @@ from typing import Annotated, Any
 
 import typer
 
+from penstock.cli.loading import Env, File, Set, load
 from penstock.errors import InvalidPipeline
 from penstock.pipeline import Pipeline
 from penstock.registry import formats, sinks, sources
-from penstock.rules import column_types
-from penstock.spec import load_pipeline
 
 
 def validate(
-    file: Annotated[Path, typer.Argument(help="The pipeline file.", show_default=False)],
+    file: File,
+    env: Env = None,
+    sets: Set = None,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict and the problems as JSON.")] = False,
 ) -> None:
     """Check a pipeline file and list every problem of it, each with its line. Ends with code 2 if there is one."""
     try:
-        pipeline = load_pipeline(file)
+        pipeline = load(file, env, sets)
     except InvalidPipeline as invalid:
         _say_invalid(invalid, as_json=json)
         raise typer.Exit(invalid.exit_code) from None
@@ -43,10 +44,24 @@ def _say_invalid(invalid: InvalidPipeline, *, as_json: bool) -> None:
 
 def flow(pipeline: Pipeline) -> str:
     """The way of the rows in one line: `kafka topic orders -> json (6 columns) -> delta ./lake/orders`."""
-    ends = ", ".join(
-        f"{sinks.name_of(sink.to)} {_near(sink.to.table, pipeline.folder)}" for sink in pipeline.sinks.values()
-    )
-    return f"{sources.name_of(pipeline.source)} {_read(pipeline.source)} -> {_decoded(pipeline.decode)} -> {ends}"
+    stages = [
+        f"{sources.name_of(pipeline.source)} {_read(pipeline.source)}",
+        _decoded(pipeline.decode),
+        *([_counted(len(pipeline.checks), "check")] if pipeline.checks else []),
+        *([_counted(len(pipeline.steps), "step")] if pipeline.steps else []),
+        ", ".join(_end(sink.to, pipeline.folder) for sink in pipeline.sinks.values()),
+    ]
+    return " -> ".join(stages)
+
+
+def _end(sink: Any, folder: Path) -> str:
+    """`delta ./lake/orders`, `kafka big-orders`."""
+    where = _near(sink.table, folder) if hasattr(sink, "table") else getattr(sink, "topic", None) or ""
+    return f"{sinks.name_of(sink)} {where}".strip()
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def _read(source: Any) -> str:
@@ -57,8 +72,8 @@ def _read(source: Any) -> str:
 
 
 def _decoded(decode: Any) -> str:
-    columns = column_types(decode)
-    count = f" ({len(columns)} column{'s' if len(columns) != 1 else ''})" if columns else ""
+    columns: dict[str, str] = getattr(decode, "column_types", dict)()
+    count = f" ({_counted(len(columns), 'column')})" if columns else ""
     return f"{formats.name_of(decode)}{count}"
 
 

@@ -8,7 +8,7 @@ from pydantic import field_validator
 
 from penstock.formats.raw import DecodeOptions
 from penstock.formats.schemas import parse_ddl
-from penstock.options import Field
+from penstock.options import Ddl, Field
 from penstock.registry import formats
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Json(DecodeOptions):
     """JSON objects, typed by a declared schema. What does not fit it exactly is rejected with its reason."""
 
-    schema_: str = Field(
+    schema_: Ddl = Field(
         alias="schema",
         description="Fields and types as Spark DDL; `NOT NULL`: must be present and not null. Names match exactly.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.pipeline import Pipeline
@@ -11,11 +12,22 @@ from penstock.spec.load import read_file, read_text
 __all__ = ["load_pipeline", "pipeline_from_text"]
 
 
-def load_pipeline(path: str | Path) -> Pipeline:
-    """The pipeline that this file describes. Raises InvalidPipeline with every problem of the file."""
-    return check(read_file(path))
+def load_pipeline(path: str | Path, env: str | None = None, set: Mapping[str, str] | None = None) -> Pipeline:
+    """The pipeline that this file describes. Raises InvalidPipeline with every problem of the file.
+
+    `env` lays that environment of the file over its `vars`; `set` lays over both: `set={"brokers": "kafka:9092"}`.
+    """
+    return check(read_file(path), env, set)
 
 
-def pipeline_from_text(text: str, *, file: str = "<text>", folder: Path | None = None) -> Pipeline:
+def pipeline_from_text(
+    text: str,
+    *,
+    file: str = "<text>",
+    folder: Path | None = None,
+    env: str | None = None,
+    set: Mapping[str, str] | None = None,
+) -> Pipeline:
     """The pipeline that this text describes; its paths begin at `folder`, or where the process stands."""
-    return check(read_text(text.encode("utf-8", "surrogatepass"), file, (folder or Path.cwd()).absolute()))
+    document = read_text(text.encode("utf-8", "surrogatepass"), file, (folder or Path.cwd()).absolute())
+    return check(document, env, set)

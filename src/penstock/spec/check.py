@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,19 +13,26 @@ from penstock.pipeline import Pipeline
 from penstock.spec import models, words
 from penstock.spec.load import Document
 from penstock.spec.problems import Path, Place
-from penstock.spec.references import fill
+from penstock.spec.references import VAGUE, References
 from penstock.spec.tree import NO_VALUE, Found, Node
+from penstock.spec.variables import FileKeys, take_variables
 
 
-def check(document: Document) -> Pipeline:
-    """The pipeline that this document describes. Raises InvalidPipeline with every problem, in file order."""
-    early = [*_with_bare_words(document), *fill(document.root, document.folder), *_python_only(document.root)]
+def check(document: Document, env: str | None = None, given: Mapping[str, str] | None = None) -> Pipeline:
+    """The pipeline that this document describes, in this environment and with these variables set.
+
+    Raises InvalidPipeline with every problem, in file order.
+    """
+    early = [*_with_bare_words(document), *_python_only(document.root), *_file_keys(document)]
+    variables = take_variables(document.root, env, given or {})
+    references = References(document.folder, variables)
+    early += [*references.fill(document.root), *variables.found]
     try:
         tree = {**document.root.plain(), "folder": document.folder}
         pipeline = Pipeline.model_validate(tree, by_alias=True, by_name=False)
     except ValidationError as error:
-        late = list(_Late(document, {path for _, path, _, _ in early}).problems(error))
-        raise _invalid(document, early + late) from None
+        told = {path for _, path, _, _ in early} | references.untold
+        raise _invalid(document, early + list(_Late(document, told, references).problems(error))) from None
     if early:
         raise _invalid(document, early)
     return pipeline
@@ -54,11 +61,20 @@ def _python_only(root: Node) -> Iterator[Found]:
             yield node.keys[key], (*path, key), *models.no_such_option((*path, key))
 
 
+def _file_keys(document: Document) -> Iterator[Found]:
+    """What is wrong with `vars` and `environments` themselves."""
+    nodes = {key: node for key, node in document.root.children.items() if key in FileKeys.model_fields}
+    try:
+        FileKeys.model_validate({key: node.plain() for key, node in nodes.items()})
+    except ValidationError as error:
+        yield from _Late(document, set()).problems(error)
+
+
 class _Late:
     """Line errors of pydantic's -> problems of the file, without those that only follow from another one."""
 
-    def __init__(self, document: Document, told: set[Path]) -> None:
-        self.document, self.told = document, told
+    def __init__(self, document: Document, told: set[Path], references: References | None = None) -> None:
+        self.document, self.told, self.references = document, told, references
         self.meant: set[Path] = set()
         """Keys that an unknown key was probably meant to be: to call them missing as well would be noise."""
 
@@ -90,7 +106,14 @@ class _Late:
         else:
             spot.on_key |= kind == "invalid_key"
             node = None if spot.on_key else spot.node
-            yield spot.place, spot.path, *words.said(kind, ctx, node, spot.path)
+            yield spot.place, spot.path, *self._discreet(*words.said(kind, ctx, node, spot.path), spot)
+
+    def _discreet(self, message: str, remedy: str, spot: Spot) -> tuple[str, str]:
+        """The same words without what a reference brought in: it may be a secret."""
+        if self.references is None:
+            return message, remedy
+        safe, mend = (self.references.discreet(text, spot.path) for text in (message, remedy))
+        return safe or VAGUE, mend if mend or not remedy else words.found(spot.node, spot.path)
 
     def _follows(self, kind: str, error: object, spot: Spot) -> bool:
         """Does this only say what another problem says already?"""

@@ -1,20 +1,16 @@
-"""Which options model stands at a path of the file, and which keys it knows."""
+"""What to say of a key that is not known, or missing: asked of the options model that stands at its path."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
-from penstock.choice import Choice, did_you_mean
-from penstock.pipeline import Pipeline, Sink
-from penstock.registry import sinks
+from penstock.choice import did_you_mean
+from penstock.pipeline import Pipeline
 from penstock.spec.problems import Path
-
-PYTHON_ONLY = {"folder", "to"}
-"""Keywords of Python's classes that are no keys of a file."""
+from penstock.spec.shape import Shape, fields_of, keys_of, shape_at
+from penstock.spec.variables import FileKeys
 
 
 def no_such_option(path: Path) -> tuple[str, str]:
@@ -35,48 +31,29 @@ def nearest(path: Path) -> str:
 
 def description(path: Path) -> str:
     """What the setting at this path means."""
-    for name, field in _fields(model_at(path[:-1])).items():
-        if (field.alias or name) == path[-1]:
-            return field.description or ""
-    return ""
+    model = model_at(path[:-1])
+    return next((field.description or "" for key, field in fields_of(model) if key == path[-1]), "") if model else ""
 
 
 def bare_word(path: Path) -> str:
     """The word alone, if the path names a part that needs no settings: `raw` of `decode: {raw: }`."""
-    field = _fields(model_at(path[:-2])).get(str(path[-2])) if len(path) > 1 else None
-    if field is None or not any(isinstance(mark, Choice) for mark in field.metadata):
-        return ""
-    model = model_at(path)
+    above = shape_at(path[:-1]) if len(path) > 1 else None
+    model = model_at(path) if above and above.sort == "choice" else None
     return str(path[-1]) if model and not any(each.is_required() for each in model.model_fields.values()) else ""
 
 
 def model_at(path: Path) -> type[BaseModel] | None:
     """The options model whose settings stand at this path, or None."""
-    model: type[BaseModel] | None = Pipeline
-    rest = list(path)
-    while rest and model is not None:
-        field = Sink.model_fields["to"] if model is Sink else _fields(model).get(str(rest.pop(0)))
-        model = None if field is None else _below(field, rest)
-    return model
-
-
-def _below(field: FieldInfo, rest: list[str | int]) -> type[BaseModel] | None:
-    """The model that a field holds; a choice's word or a map's key is taken off the path."""
-    for mark in field.metadata:
-        if isinstance(mark, Choice):
-            return mark.kind.get(rest.pop(0)) if rest else None
-    held: list[Any] = [field.annotation, *get_args(field.annotation)]
-    models = [each for each in held if isinstance(each, type) and issubclass(each, BaseModel)]
-    if get_origin(field.annotation) is dict and rest:
-        rest.pop(0)
+    shape = shape_at(path)
+    models = [each.model for each in _settings(shape)]
     return models[0] if models else None
+
+
+def _settings(shape: Shape | None) -> list[Shape]:
+    return [each for each in shape.each() if each.sort == "settings"] if shape else []
 
 
 def _known(path: Path) -> list[str]:
     model = model_at(path)
-    names = [field.alias or name for name, field in _fields(model).items()]
-    return [name for name in [*(sinks if model is Sink else ()), *names] if name not in PYTHON_ONLY]
-
-
-def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
-    return {} if model is None else dict(model.model_fields)
+    keys = list(keys_of(model)) if model else []
+    return [*keys, *FileKeys.model_fields] if model is Pipeline else keys

@@ -20,7 +20,7 @@ from penstock.options import Duration, Options, Size
 from penstock.paths import Relative
 from penstock.pipeline import DeadLetters, Every, Pace, Pipeline
 from penstock.registry import Kind, formats, sinks, sources
-from penstock.spec.models import PYTHON_ONLY
+from penstock.spec.shape import PYTHON_ONLY
 
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|"
 BEGIN, END = "<!-- made by scripts/reference.py: begin -->", "<!-- made by scripts/reference.py: end -->"

@@ -1,7 +1,6 @@
-"""References in a pipeline file: `${env:NAME}` and `${file:/run/secrets/x}`, filled in where the file is loaded.
+"""References in a pipeline file: `${env:NAME}`, `${file:/run/secrets/x}` and `${var:NAME}`, filled in at load.
 
-`$$` is a dollar; a single `$` that opens no reference stays what it is, because regular expressions end in one.
-Messages show the reference as it was written, never what it stands for.
+Messages show a reference as it was written, never what it stands for. In a secret field the reference stays.
 """
 
 from __future__ import annotations
@@ -10,63 +9,93 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path as FilePath
+from typing import NamedTuple
 
 from penstock.options import Wrong
-from penstock.spec.problems import Path, shortened
-from penstock.spec.tree import Found, Node
+from penstock.secret import Reference, pieces
+from penstock.spec.problems import Path
+from penstock.spec.shape import shape_at
+from penstock.spec.tree import Found, Node, resolved
+from penstock.spec.variables import Unknown, Variables
 
-_REFERENCE = re.compile(r"\$\$|\$\{([^}]*)(\}?)")
-_LARGEST = 1_000_000
-UNTOUCHED: set[Path] = {("decode", "json", "schema")}
-"""Texts in a language of their own take no references."""
+VAGUE = "is not what is needed here."
 
 
-def fill(node: Node, folder: FilePath, path: Path = ()) -> Iterator[Found]:
-    """Fill the references of every text below this node, in place; what cannot be filled is a problem."""
-    for key, child in node.children.items():
-        yield from fill(child, folder, (*path, key))
-    if isinstance(node.value, str) and "$" in node.value and path not in UNTOUCHED:
+class Filled(NamedTuple):
+    """What a reference brought in, and how it was written."""
+
+    path: Path
+    value: str
+    written: str
+
+
+class References:
+    """Fills the references of one tree, in place."""
+
+    def __init__(self, folder: FilePath, variables: Variables) -> None:
+        self.folder, self.variables = folder, variables
+        self.untold: set[Path] = set()
+        """Places without a value because a variable has none, which is told where the variable stands."""
+        self.filled: list[Filled] = []
+
+    def fill(self, node: Node, path: Path = ()) -> Iterator[Found]:
+        """Fill every text below this node; what cannot be filled is a problem."""
+        for key, child in node.children.items():
+            yield from self.fill(child, (*path, key))
+        if isinstance(node.value, str) and "$" in node.value:
+            try:
+                self._fill(node, path)
+            except Wrong as wrong:
+                yield node.place, path, wrong.what, wrong.remedy
+            except Unknown:
+                self.untold.add(path)
+
+    def _fill(self, node: Node, path: Path) -> None:
+        shape = shape_at(path)
+        if shape and not shape.references:
+            return
+        if shape and shape.sort == "secret":
+            node.value = self._secret(node.written)
+            return
+        parts = list(pieces(node.written))
+        text = "".join(part if isinstance(part, str) else self._value(part) for part in parts)
+        node.value = text
+        if not all(isinstance(part, str) for part in parts):
+            node.filled = True
+            self.filled.append(Filled(path, text, node.written))
+            read = resolved(text)
+            node.value = read if shape and shape.reads(read) else text
+
+    def _value(self, reference: Reference) -> str:
+        return self.variables.text(reference.name, self._read) if reference.kind == "var" else self._read(reference)
+
+    def _read(self, reference: Reference) -> str:
+        return reference.read(self.folder)
+
+    def _secret(self, written: str) -> str:
+        """The reference that stays: a variable is replaced by what it says, a relative file gets its folder."""
         try:
-            node.value = _REFERENCE.sub(lambda match: _value(match, folder), node.written)
-        except Wrong as wrong:
-            yield node.place, path, wrong.what, wrong.remedy
+            parts = [part for part in pieces(written) if part]
+        except Wrong:
+            return written  # a literal with a `${` in it: the secret's own type refuses it, and shows nothing of it
+        if len(parts) != 1 or isinstance(parts[0], str):
+            return written
+        reference = parts[0]
+        return self.variables.text(reference.name, self._kept) if reference.kind == "var" else self._kept(reference)
 
+    def _kept(self, reference: Reference) -> str:
+        if reference.kind != "file":
+            return str(reference)
+        return str(Reference("file", os.path.normpath(self.folder / reference.name)))
 
-def _value(match: re.Match[str], folder: FilePath) -> str:
-    if match[0] == "$$":
-        return "$"
-    kind, colon, name = match[1].partition(":")
-    if not match[2]:
-        raise Wrong("a reference is not closed: a `}` is missing.", "For a dollar write  $$")
-    if kind == "env" and name:
-        return _variable(name)
-    if kind == "file" and name:
-        return _content(name, folder)
-    if kind == "var" and colon:
-        raise Wrong("`${var:...}` comes with a later version.", "Use  ${env:NAME}  until then.")
-    guess = f"Did you mean  ${{env:{kind}}}?" if not colon and kind.isidentifier() else "For a dollar write  $$"
-    written = shortened(match[0])
-    raise Wrong(f"`{written}` is no reference: there is `${{env:NAME}}` and `${{file:/path}}`.", guess)
-
-
-def _variable(name: str) -> str:
-    value = os.environ.get(name)
-    if value is None:
-        raise Wrong(
-            f"the environment variable `{shortened(name)}` is not set.", f"Set it:  export {shortened(name)}=..."
-        )
-    return value
-
-
-def _content(name: str, folder: FilePath) -> str:
-    """The file's text without its trailing newline."""
-    try:
-        with (folder / name).open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
-        text = data.decode("utf-8")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise Wrong(f"the file `{shortened(name)}` cannot be read: {why}.") from None
-    if len(data) > _LARGEST:
-        raise Wrong(f"the file `{shortened(name)}` is larger than 1 MB.")
-    return text.removesuffix("\n").removesuffix("\r")
+    def discreet(self, text: str, path: Path) -> str:
+        """The text without anything that a reference brought in; empty if it cannot be told apart."""
+        for each in self.filled:
+            text = text.replace(f"`{each.value}`", f"`{each.written}`") if each.value else text
+        for each in self.filled:
+            near = each.path[: len(path)] == path
+            secrets = re.findall(r"\w{3,}", each.value) if near else [each.value] if len(each.value) > 5 else []
+            bare = text.replace(each.written, "")
+            if any(secret in bare for secret in secrets):
+                return ""
+        return text

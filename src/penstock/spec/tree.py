@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,8 @@ class Node:
     children: dict[str | int, Node] = field(default_factory=dict)
     keys: dict[str | int, Place] = field(default_factory=dict)
     size: int = 1
+    filled: bool = False
+    """Does the value hold what a reference stands for? Then it is never shown: it may be a secret."""
 
     def plain(self) -> Any:
         """The value without places, as pydantic takes it."""
@@ -125,7 +128,7 @@ class Builder:
             self._stop(_place(event), path, f"`*{event.anchor}` contains itself.")
         assert node is not None
         self._count(event, path, node.size)
-        return node
+        return deepcopy(node)  # references are filled in place, and differently at each place
 
     def _count(self, event: Any, path: Path, more: int) -> None:
         self.nodes += more

@@ -44,12 +44,16 @@ def said(kind: str, ctx: Context, node: Node | None, path: Path) -> tuple[str, s
     if isinstance(error, Exception):
         return str(error), ""
     message = _TEXTS.get(kind) or (_MADE[kind](ctx) if kind in _MADE else "is not what is needed here.")
-    return message, " ".join(part for part in (found(node, path), _rewrite(kind, node)) if part)
+    alien = kind in ("int_type", "float_type", "bool_type", "int_from_float")
+    return message, " ".join(part for part in (found(node, path, alien=alien), _rewrite(kind, node)) if part)
 
 
-def found(node: Node | None, path: Path, error: Wrong | None = None) -> str:
-    """What was found, as it was written; nothing where the message says it, or where it may be a secret."""
-    if node is None or any(_SECRET.search(str(part)) for part in path[-1:]):
+def found(node: Node | None, path: Path, error: Wrong | None = None, *, alien: bool = False) -> str:
+    """What was found, as it was written; nothing where the message says it, or where it may be a secret.
+
+    `alien`: it is a reference, and what it stands for does not read as the type that is wanted.
+    """
+    if node is None or (error and error.quiet) or any(_SECRET.search(str(part)) for part in path[-1:]):
         return ""
     if error and ("Found" in error.remedy or f"`{node.written}`" in error.what):
         return ""
@@ -57,13 +61,15 @@ def found(node: Node | None, path: Path, error: Wrong | None = None) -> str:
         return "" if error else f"Found a {node.kind}." if node.children else f"Found an empty {node.kind}."
     if not node.written:
         return "Found an empty text."
+    if node.filled:
+        return f"Found `{shortened(node.written)}`" + (", which stands for something else." if alien else ".")
     sort = "the number " if isinstance(node.value, int | float) and not isinstance(node.value, bool) else ""
     return f"Found {sort}`{shortened(node.written)}`."
 
 
 def _rewrite(kind: str, node: Node | None) -> str:
     """What to write instead, where it can be told from what was written."""
-    if node is None or node.kind != "scalar" or not node.written or len(node.written) > 60:
+    if node is None or node.kind != "scalar" or not node.written or len(node.written) > 60 or node.filled:
         return ""
     if kind == "string_type":
         return f'Put it in quotes:  "{node.written}"'
