@@ -25,7 +25,7 @@ ROOT = Path(penstock.__file__).parent
 
 BASE = {
     "choice", "errors", "failpoints", "files", "options", "paths", "pipeline", "ranges", "registry", "rows", "rules",
-    "scopes", "secret", "stages",
+    "brokers", "scopes", "secret", "stages",
     "sql", "tally", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "sinks.contract"}
@@ -42,8 +42,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": BASE,
     "engine": ABOVE_BATCH,
     "operate": ABOVE_BATCH | {"engine", "spec"},
+    "authoring": BASE | CONTRACTS | {"formats", "sources", "spec"},
     "server": ABOVE_BATCH | {"engine", "operate", "spec"},
-    "cli": ABOVE_BATCH | {"engine", "operate", "server", "spec"},
+    "cli": ABOVE_BATCH | {"authoring", "engine", "operate", "server", "spec"},
     "__main__": {"cli"},
     "__init__": set(),
 }

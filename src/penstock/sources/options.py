@@ -5,63 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter
 
+from penstock.brokers import Brokers, TopicName, some
 from penstock.choice import did_you_mean
 from penstock.options import Field, Options, Wrong
 from penstock.registry import sources
 
-Item = TypeVar("Item")
 _LARGEST_PARTITION = 2**31 - 1
 _LARGEST_OFFSET = 2**63 - 1
 
 
-def _broker(value: str) -> str:
-    """host:port, as Kafka's clients take it."""
-    match = re.fullmatch(r"([^\s:,/@\[\]]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", value)
-    if not match:
-        raise Wrong("needs a host and a port.", "Write it like  localhost:9092")
-    if not 0 < int(match[2]) < 65536:
-        raise Wrong("a port is 1 to 65535.")
-    return value
-
-
-def _topic(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) or value in (".", ".."):
-        raise Wrong("is not a topic's name: 1 to 249 of `a-z A-Z 0-9 . _ -`.")
-    return value
-
-
-def _some(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    """At least one, and none twice."""
-    if not values:
-        raise Wrong("is an empty list.")
-    twice = [value for place, value in enumerate(values) if value in values[:place]]
-    if twice:
-        raise Wrong(f"lists `{twice[0]}` twice.")
-    return values
-
-
-Broker = Annotated[str, AfterValidator(_broker)]
-Topic = Annotated[str, AfterValidator(_topic)]
 Partition = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION)]
 Offset = Annotated[int, Field(ge=0, le=_LARGEST_OFFSET)]
-Partitions = Annotated[tuple[Partition, ...], Strict(False), AfterValidator(_some)]
-Offsets = dict[Topic, dict[Partition, Offset]]
+Partitions = Annotated[tuple[Partition, ...], Strict(False), AfterValidator(some)]
+Offsets = dict[TopicName, dict[Partition, Offset]]
 
-_BROKERS = TypeAdapter[tuple[str, ...]](Annotated[tuple[Broker, ...], Strict(False), AfterValidator(_some)])
 _OFFSETS = TypeAdapter[dict[str, dict[int, int]]](Offsets, config={"strict": True})
-
-
-def _brokers(value: object) -> object:
-    """The word `dev`, or a list of addresses."""
-    if value == "dev":
-        return value
-    if not isinstance(value, list | tuple):
-        raise Wrong("needs a list of addresses, or the word `dev`.", "Write it like  [localhost:9092]")
-    return _BROKERS.validate_python(value)
 
 
 def _start(value: object) -> object:
@@ -116,16 +78,16 @@ def _pattern(value: str) -> str:
 class Kafka(Options):
     """Topics of a Kafka cluster, read through Spark's own Kafka source."""
 
-    brokers: Annotated[Literal["dev"] | tuple[str, ...], BeforeValidator(_brokers)] = Field(
+    brokers: Brokers = Field(
         description="Broker addresses, `host:port`; or the word `dev`, the embedded broker beside the pipeline file.",
     )
-    topics: Annotated[tuple[Topic, ...], Strict(False), AfterValidator(_some)] | None = Field(
+    topics: Annotated[tuple[TopicName, ...], Strict(False), AfterValidator(some)] | None = Field(
         None, description="Read these topics."
     )
     pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
         None, description="Read every topic that this regular expression matches."
     )
-    partitions: Annotated[dict[Topic, Partitions], AfterValidator(_some_partitions)] | None = Field(
+    partitions: Annotated[dict[TopicName, Partitions], AfterValidator(_some_partitions)] | None = Field(
         None, description="Read just these partitions: topic -> partition numbers."
     )
     start: Annotated[Literal["earliest", "latest"] | datetime | Offsets, BeforeValidator(_start)] = Field(
