@@ -121,10 +121,12 @@ def keys_of(model: type[BaseModel]) -> dict[str, Shape]:
 
 
 def fields_of(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    """Key and field of every setting that a file can hold under a key of its own."""
-    for name, field in model.model_fields.items():
-        if name not in PYTHON_ONLY:
-            yield field.alias or name, field
+    """Key and field of every setting that a file can hold under a key of its own; of a part, required ones first."""
+    fields = [(name, field) for name, field in model.model_fields.items() if name not in PYTHON_ONLY]
+    if model is not Pipeline:
+        fields.sort(key=lambda each: not each[1].is_required())
+    for name, field in fields:
+        yield field.alias or name, field
 
 
 def shape_of(field: FieldInfo) -> Shape:

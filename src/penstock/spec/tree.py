@@ -21,7 +21,7 @@ MOST_NODES = 20_000
 DEEPEST = 50
 NO_VALUE = "has no value."
 _LONGEST_NUMBER = 40
-_ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """What an escape can bring in though a file cannot hold it: nothing that could be printed or stored later."""
 
 Found = tuple[Place, Path, str, str]
@@ -189,7 +189,7 @@ class Builder:
     def _scalar(self, event: Any, path: Path) -> Node:
         style = event.style or ""
         node = Node(_place(event), event.value, event.value, style, _span(event))
-        if odd := _ODD.search(event.value):
+        if odd := ODD.search(event.value):
             message = f"the character U+{ord(odd[0]):04X} cannot stand in a pipeline file."
             self._add(node.place, path, message, "Take it out.")
         if not style and event.tag is None:
