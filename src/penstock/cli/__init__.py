@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from penstock.cli import demo, dev, generation, jars, run, status, validate, version
+from penstock.cli import demo, dev, generation, init, jars, run, status, validate, version
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(init.init)
 app.command()(validate.validate)
 app.command()(run.run)
 app.command()(status.status)
