@@ -1,11 +1,11 @@
 """One micro-batch: compute once, freeze, commit. The order below is the design; see docs/design/batch.md.
 
     1 intent     what the batch reads, before any side effect
-    2 pass       one read of the source: decode and write files; nothing is visible
+    2 pass       one read of the source: decode, check, step, write files; nothing is visible
     3 conserve   every record that was read has a fate, for every sink
     4 freeze     the manifest: from here on a replay publishes these files and nothing else
     5 tables     dead letters, then each table: one commit each, that recognises itself
-    6 topics     (with the Kafka sink: one transaction per cluster)
+    6 topics     per Kafka cluster one transaction with everything the batch sends there, and its marker
     7 outcome    what the batch came to
     8 return     Spark commits its offsets
 
@@ -19,20 +19,22 @@ from typing import TYPE_CHECKING
 
 from penstock import failpoints
 from penstock.clock import Clock
-from penstock.conserve import Reading, files_agree
+from penstock.conserve import Reading, files_agree, none_stops
 from penstock.errors import TableChanged
 from penstock.ledger.ledger import age_of
 from penstock.ledger.preflight import not_behind
 from penstock.ledger.records import Intent, Manifest, Outcome
+from penstock.letters import Sender
 from penstock.observe.events import BatchStarted
 from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.report import outcome_of, story_of, tell
 from penstock.rows import DEAD_LETTER
-from penstock.sinks.contract import Frozen, Receipt
-from penstock.task import CROSSING, DEAD_LETTERS, REPORT, Work, merged
+from penstock.sinks.contract import Frozen, Receipt, Watermarked
+from penstock.task import ToSinks, merged
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 STALE_SECONDS = 86_400
@@ -50,8 +52,9 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     found = _usable(plan, intent)
     manifest = found or freeze(plan, rows, intent, clock)  # 2-4
     with clock.step("tables"):  # 5
-        receipts = publish(plan, manifest, intent)
-    # 6 topics: one transaction per Kafka cluster, with the Kafka sink
+        receipts = publish_tables(plan, manifest, intent)
+    with clock.step("topics"):  # 6
+        receipts |= publish_topics(plan, manifest, intent)
     with clock.step("outcome"):  # 7
         done = outcome_of(intent, manifest, receipts, last, clock, replayed=found is not None)
         outcome = plan.ledger.close(done)
@@ -63,21 +66,21 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock) -> Manifes
     """One pass over the batch, closed and written down. What it wrote is invisible until `publish`."""
     reading = Reading(intent.ranges)
     with clock.step("pass"):  # 2
-        work = _work(plan, intent)
-        crossing = reading.over(rows).select(*CROSSING)
-        reports = [row[0] for row in crossing.mapInArrow(work, REPORT).collect()]
+        end = _end(plan, intent)
+        reports = plan.flow.over(reading.over(rows), intent.batch_id, end).collect()
     with clock.step("conserve"):  # 3
-        files, tally = merged(reports)
+        files, tally = merged(row[0] for row in reports)
+        none_stops(intent, tally)
         read = reading.close(tally, plan.sinks)
-        targets = {**work.targets, DEAD_LETTERS: work.dead_letters}
+        targets = {**end.targets, **end.letters}
         frozen = {name: Frozen(target.to_json(), files.get(name, ())) for name, target in targets.items()}
-        files_agree(frozen, tally, DEAD_LETTERS)
+        files_agree(frozen, tally, list(end.letters))
         gaps = plan.losses.found(intent.ranges, tally)
     with clock.step("freeze"):  # 4
         return plan.ledger.freeze(intent, Manifest(intent.digest, time.time(), read, tally, frozen, gaps))
 
 
-def publish(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
+def publish_tables(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
     """Commit every table of the batch, in order. A table that has the batch already recognises it."""
     story = story_of(manifest, intent)
     receipts = {}
@@ -88,29 +91,42 @@ def publish(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt
     return receipts
 
 
+def publish_topics(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
+    """Commit every cluster's transaction. One that has the batch already recognises it by its marker."""
+    story = story_of(manifest, intent)
+    receipts: dict[str, Receipt] = {}
+    for cluster in plan.topics:
+        frozen = {name: manifest.sinks[name] for name in cluster.sinks}
+        receipts |= cluster.commit(frozen, intent.key(cluster.name), story)
+        failpoints.reach(f"after:topics:{cluster.name}")
+    return receipts
+
+
 def _whole_so_far(plan: Plan, intent: Intent) -> Outcome | None:
-    """The last outcome, if every table still has what it was given: else this batch would hide a hole."""
+    """The last outcome, if every sink still has what it was given: else this batch would hide a hole."""
     last = plan.ledger.last_outcome()
-    for name, table in plan.tables.items():
-        watermark = table.watermark(intent.key(name).app)
-        not_behind(intent.pipeline, name, watermark, last, "penstock new-generation")
+    for each in plan.committers():
+        watermark = each.watermark(intent.key(each.name).app)
+        not_behind(intent.pipeline, each.name, watermark, last, "penstock new-generation")
     return last
 
 
 def _usable(plan: Plan, intent: Intent) -> Manifest | None:
     """The manifest of an earlier try, if its files can still be committed; else the batch is computed again.
 
-    Computing again is allowed only while no table has the batch: what is half published must be finished as it is.
+    Computing again is allowed only while no sink has the batch: what is half published must be finished as it is.
     """
     manifest = plan.ledger.manifest(intent)
     if manifest is None:
         return None
-    published = any(_has(plan, intent, name) for name in plan.tables)
+    published = any(_has(each, intent) for each in plan.committers())
     if age_of(manifest) > STALE_SECONDS and not published:
         return None
     try:
         for name, table in plan.tables.items():
             table.verify(manifest.sinks[name], intent.key(name))
+        for cluster in plan.topics:
+            cluster.verify({name: manifest.sinks[name] for name in cluster.sinks}, intent.key(cluster.name))
     except TableChanged:
         if published:
             raise
@@ -118,19 +134,23 @@ def _usable(plan: Plan, intent: Intent) -> Manifest | None:
     return manifest
 
 
-def _has(plan: Plan, intent: Intent, name: str) -> bool:
-    watermark = plan.tables[name].watermark(intent.key(name).app)
+def _has(sink: Watermarked, intent: Intent) -> bool:
+    watermark = sink.watermark(intent.key(sink.name).app)
     return watermark is not None and watermark >= intent.batch_id
 
 
-def _work(plan: Plan, intent: Intent) -> Work:
-    """The orders for the tasks of this batch. Tables are made or checked here, before anything is written."""
-    columns = plan.pipeline.decode.columns()
-    return Work(
-        pipeline=plan.pipeline.name,
-        generation=intent.generation,
-        batch_id=intent.batch_id,
-        decode=plan.pipeline.decode,
-        targets={name: plan.tables[name].prepare(columns) for name in plan.sinks},
-        dead_letters=plan.tables[DEAD_LETTERS].prepare(DEAD_LETTER),
+def _end(plan: Plan, intent: Intent) -> ToSinks:
+    """Where the rows of this batch go. Targets are made or checked here, before anything is written."""
+    stage = plan.ledger.stage / str(intent.batch_id)
+    targets = {name: table.prepare(_columns(plan, name), stage) for name, table in plan.tables.items()}
+    for cluster in plan.topics:
+        targets |= {name: cluster.prepare(name, _columns(plan, name), stage) for name in cluster.sinks}
+    return ToSinks(
+        sender=Sender(intent.pipeline, intent.generation, intent.batch_id),
+        targets={name: target for name, target in targets.items() if name in plan.sinks},
+        letters={name: target for name, target in targets.items() if name not in plan.sinks},
     )
+
+
+def _columns(plan: Plan, sink: str) -> pa.Schema:
+    return plan.flow.columns if sink in plan.sinks else DEAD_LETTER

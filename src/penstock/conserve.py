@@ -6,10 +6,11 @@ that a lost Arrow batch, a worker that returned early or a task that ran twice s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from penstock.errors import NotConserved
+from penstock.errors import CheckStopped, NotConserved
+from penstock.ledger.records import Intent
 from penstock.ranges import Range
 from penstock.sinks.contract import Frozen
 from penstock.tally import Fates, Tally
@@ -61,11 +62,23 @@ class Reading:
         return read
 
 
-def files_agree(frozen: dict[str, Frozen], tally: Tally, dead_letters: str) -> None:
+def none_stops(intent: Intent, tally: Tally) -> None:
+    """Raise CheckStopped if a check says to stop at one of the batch's records."""
+    for (topic, partition), fates in sorted(tally.partitions.items()):
+        for check, count in fates.stopped.items():
+            raise CheckStopped(
+                f"{intent.pipeline}, batch {intent.batch_id}: check {check} says to stop, and {count} records of "
+                f"{topic}-{partition} between offsets {fates.first} and {fates.last} fail it.",
+                data="Nothing of this batch is visible, and nothing was skipped.",
+                remedy="Mend the producer or the rule (on_fail: reject keeps such records apart), then run again.",
+            )
+
+
+def files_agree(frozen: dict[str, Frozen], tally: Tally, letters: Collection[str]) -> None:
     """The rows in the files are the rows that were counted; else NotConserved."""
     total = tally.total()
     for name, share in frozen.items():
-        counted = sum(total.by_code().values()) if name == dead_letters else total.written[name]
+        counted = sum(total.by_code().values()) if name in letters else total.rows[name]
         if share.rows != counted:
             raise NotConserved(
                 f"sink {name}: its files hold {share.rows} rows, but {counted} were counted.",

@@ -2,11 +2,13 @@
 
     PenstockError                      1
     ├── InvalidPipeline                2   the file or the call is wrong; every problem is listed
+    ├── StepRefused                    2   a step or an expression cannot be run as it is written
     ├── Refused                        3   going on could lose or double data: nothing was written
     │   ├── StateHeld                      another process runs this pipeline
     │   └── SinkRefused                    a table that penstock must not write
     ├── DataLost                       4   the source deleted records before they were read
     ├── Unavailable                    1   time can cure it: `run` retries before it gives up
+    ├── CheckStopped                   1   a check says to stop at such a record: nothing of its batch is visible
     ├── NotConserved                   1   a batch's counts do not close: nothing of it is visible
     ├── TableChanged                   1   a table is no longer what the batch was frozen for
     └── SetupFailed                    1   a jar, Java or the embedded broker cannot be had
@@ -47,6 +49,12 @@ class InvalidPipeline(PenstockError):
         self.problems = tuple(problems)
 
 
+class StepRefused(PenstockError):
+    """A step, a rule or an expression that cannot be run as it is written: only Spark or Python could tell."""
+
+    exit_code = 2
+
+
 class Refused(PenstockError):
     """The preflight found that going on could lose or double data."""
 
@@ -69,6 +77,10 @@ class DataLost(PenstockError):
 
 class Unavailable(PenstockError):
     """Something outside is away or busy. Nothing is decided; trying again is safe."""
+
+
+class CheckStopped(PenstockError):
+    """A check with `on_fail: stop` found a record that fails it."""
 
 
 class NotConserved(PenstockError):

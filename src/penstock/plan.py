@@ -8,9 +8,9 @@ from penstock.ledger.ledger import Ledger
 from penstock.observe.events import Emit
 from penstock.pipeline import Pipeline
 from penstock.ranges import Positions
-from penstock.sinks.contract import Committer
+from penstock.sinks.contract import Committer, TopicsCommitter, Watermarked
 from penstock.sources.losses import Losses
-from penstock.task import DEAD_LETTERS
+from penstock.steps.flow import Flow
 
 
 @dataclass
@@ -23,7 +23,11 @@ class Plan:
     tables: dict[str, Committer]
     """Every table in the order of the commits: dead letters first."""
     fingerprint: str
+    flow: Flow
+    """Everything between source and sinks."""
     emit: Emit
+    topics: list[TopicsCommitter] = field(default_factory=list)
+    """The Kafka clusters that the pipeline writes to: one transaction each."""
     start: Positions | None = None
     """Where the first batch starts, if not where the pipeline file says."""
     known_unknown: set[str] = field(default_factory=set)
@@ -31,4 +35,9 @@ class Plan:
 
     @property
     def sinks(self) -> list[str]:
-        return [name for name in self.tables if name != DEAD_LETTERS]
+        """The sinks of the pipeline, in the order of the file."""
+        return list(self.pipeline.sinks)
+
+    def committers(self) -> list[Watermarked]:
+        """Everything that holds a watermark, in the order of a batch's commits."""
+        return [*self.tables.values(), *self.topics]

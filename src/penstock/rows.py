@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+
+Mask: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 TIME = pa.timestamp("us", "UTC")
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
@@ -80,26 +84,46 @@ class Verdict(NamedTuple):
     stage: str = "decode"
     drop: bool = False
     """Dropped by name, on the pipeline's wish, instead of rejected."""
+    stop: bool = False
+    """The pipeline is to stop at such a record, before anything of its batch is visible."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """One Arrow batch of records with their story."""
+    """One Arrow batch of rows with their story. All of one topic partition, by the time a desk sees them.
+
+    Every record is here with at least one row: one that is out (it has a verdict) with exactly one, whose data are
+    null; one that a step turned into several, with several, side by side.
+    """
 
     source: pa.RecordBatch
-    data: pa.RecordBatch | None = None
+    """The columns of `SOURCE`, by row."""
+    data: pa.RecordBatch
     verdicts: tuple[Verdict, ...] = ()
-    unknown: dict[str, int] = field(default_factory=dict)
+    """Why rows are out: at most one for each."""
+    records: Numbers | None = None
+    """For each row the number of its record, ascending; None where each row is a record of its own."""
+    unknown: Mapping[str, int] = field(default_factory=dict)
     """Fields that the schema does not name, and in how many records each was seen."""
+    warned: Mapping[str, int] = field(default_factory=dict)
+    """Checks that only warn, and how many records failed each."""
+    routes: Mapping[str, pa.StructArray] = field(default_factory=dict)
+    """Sink -> what its own expressions gave for each row (see `crossing.ROUTE`)."""
 
     def __len__(self) -> int:
         return int(self.source.num_rows)
 
-    def good(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Mask of the records that are still on their way."""
+    def good(self) -> Mask:
+        """Mask of the rows that are still on their way."""
         mask = np.ones(len(self), dtype=np.bool_)
         mask[[verdict.row for verdict in self.verdicts]] = False
         return mask
+
+    def count(self, mask: Mask | None = None) -> int:
+        """Records that have a row in this mask; without one, all records."""
+        if self.records is None:
+            return len(self) if mask is None else int(np.count_nonzero(mask))
+        return len(np.unique(self.records if mask is None else self.records[mask]))
 
 
 def headers_of(source: pa.RecordBatch) -> pa.Array:

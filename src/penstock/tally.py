@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 MOST_UNKNOWN = 100
 """Names of unknown fields that are kept; a stream of random names must not fill the ledger."""
+
+COUNTERS = ("rejected", "dropped", "stopped", "warned", "written", "rows", "not_routed")
 
 
 @dataclass
@@ -22,17 +25,24 @@ class Fates:
     """By code, before any sink."""
     dropped: Counter[str] = field(default_factory=Counter)
     """By name, on the pipeline's wish."""
+    stopped: Counter[str] = field(default_factory=Counter)
+    """By check: records at which the pipeline is to stop. Such a batch is never published."""
+    warned: Counter[str] = field(default_factory=Counter)
+    """By check: records that failed a rule that only warns. They have another fate beside."""
     written: Counter[str] = field(default_factory=Counter)
-    """By sink."""
+    """By sink: records of which every row was written."""
+    rows: Counter[str] = field(default_factory=Counter)
+    """By sink: the rows that these records became. A step may make several of one record."""
+    not_routed: Counter[str] = field(default_factory=Counter)
+    """By sink: records that its `where` leaves out."""
     refused: dict[str, Counter[str]] = field(default_factory=dict)
     """By sink and code: records that one sink alone could not take."""
 
     def add(self, other: Fates) -> None:
         self.seen += other.seen
         self.cover(other.first, other.last)
-        self.rejected += other.rejected
-        self.dropped += other.dropped
-        self.written += other.written
+        for name in COUNTERS:
+            getattr(self, name).update(getattr(other, name))
         for sink, codes in other.refused.items():
             self.refused.setdefault(sink, Counter()).update(codes)
 
@@ -45,7 +55,8 @@ class Fates:
     def accounted(self, sink: str) -> int:
         """Records with a known fate, as far as this sink is concerned."""
         refused = sum(self.refused.get(sink, Counter()).values())
-        return sum(self.rejected.values()) + sum(self.dropped.values()) + self.written[sink] + refused
+        before = sum(sum(fate.values()) for fate in (self.rejected, self.dropped, self.stopped))
+        return before + self.written[sink] + self.not_routed[sink] + refused
 
     def by_code(self) -> dict[str, int]:
         """Dead letters by code, those of single sinks included."""
@@ -56,9 +67,7 @@ class Fates:
             "seen": self.seen,
             "first": self.first,
             "last": self.last,
-            "rejected": dict(self.rejected),
-            "dropped": dict(self.dropped),
-            "written": dict(self.written),
+            **{name: dict(getattr(self, name)) for name in COUNTERS},
             "refused": {sink: dict(codes) for sink, codes in self.refused.items()},
         }
 
@@ -68,9 +77,7 @@ class Fates:
             seen=body["seen"],
             first=body["first"],
             last=body["last"],
-            rejected=Counter(body["rejected"]),
-            dropped=Counter(body["dropped"]),
-            written=Counter(body["written"]),
+            **{name: Counter(body[name]) for name in COUNTERS},
             refused={sink: Counter(codes) for sink, codes in body["refused"].items()},
         )
 
@@ -90,7 +97,7 @@ class Tally:
             self.of(topic, partition).add(fates)
         self.note_unknown(other.unknown)
 
-    def note_unknown(self, fields: dict[str, int]) -> None:
+    def note_unknown(self, fields: Mapping[str, int]) -> None:
         for name, count in fields.items():
             if name in self.unknown or len(self.unknown) < MOST_UNKNOWN:
                 self.unknown[name] += count

@@ -24,6 +24,7 @@ from penstock.observe.events import BatchCommitted, Event
 from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.sources.losses import Losses
+from penstock.steps.learn import learn
 from penstock.testing.batches import SPARK_SOURCE
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def run(spark: SparkSession, name: str, folder: Path) -> Done:
     told: list[Event] = []
     losses = Losses(pipeline.name, "stop", lambda _partitions: {}, "penstock run pipeline.yaml")
     ledger = Ledger(Path(pipeline.state), pipeline.name, 1)
-    plan = Plan(pipeline, ledger, losses, {**committers(pipeline)}, "case", told.append)
+    flow = learn(pipeline, lambda: spark)
+    plan = Plan(pipeline, ledger, losses, {**committers(pipeline)}, "case", flow, told.append)
     write_batch(plan, spark.createDataFrame(records, SPARK_SOURCE), 0, (Range(topic, 0, 0, len(values)),))
     [committed] = [event for event in told if isinstance(event, BatchCommitted)]
     return Done(pipeline, values, committed)

@@ -56,7 +56,7 @@ def test_a_batch_that_comes_again_is_published_once(bench: Make) -> None:
 def test_a_replay_publishes_the_manifest_and_reads_nothing(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     case = bench()
     plan = case.plan()
-    monkeypatch.setattr("penstock.batch.publish", _die)
+    monkeypatch.setattr("penstock.batch.publish_tables", _die)
     with pytest.raises(KeyboardInterrupt):
         case.write(GOOD, plan=plan)
     monkeypatch.undo()
@@ -94,7 +94,7 @@ def test_a_table_that_changed_since_the_freeze_is_written_anew(
 ) -> None:
     case = bench()
     case.write(GOOD[:1])
-    monkeypatch.setattr("penstock.batch.publish", _die)
+    monkeypatch.setattr("penstock.batch.publish_tables", _die)
     with pytest.raises(KeyboardInterrupt):
         case.write(GOOD[1:], batch_id=1, first=1)
     monkeypatch.undo()
@@ -148,7 +148,7 @@ def test_a_half_published_batch_whose_table_changed_halts(bench: Make, monkeypat
 
 def test_an_old_manifest_is_computed_again(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     case = bench()
-    monkeypatch.setattr("penstock.batch.publish", _die)
+    monkeypatch.setattr("penstock.batch.publish_tables", _die)
     with pytest.raises(KeyboardInterrupt):
         case.write(GOOD)
     monkeypatch.undo()

@@ -31,11 +31,14 @@ BASE = {
 CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
 COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
-BATCH = {"batch", "clock", "conserve", "plan", "report", "task"}
+TASK = {"crossing", "desk", "intake", "letters", "task"}
+"""What runs in the Python workers."""
+BATCH = {"batch", "clock", "conserve", "plan", "report"} | TASK
 ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe"}
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     **dict.fromkeys(COMPONENTS, BASE),
+    "steps": BASE | CONTRACTS | TASK,
     "ledger": BASE | CONTRACTS,
     "observe": BASE | CONTRACTS | {"ledger"},
     **dict.fromkeys(BATCH, BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger"}),

@@ -27,6 +27,8 @@ from penstock.sinks.contract import Committer
 from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses, Policy
 from penstock.sources.position import check_position
+from penstock.steps.flow import Flow
+from penstock.steps.learn import learn
 from penstock.version import __version__
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Run:
         self.log = self.state / "logs" / "spark.log"
         self.batches = 0
         self.losses: Losses | None = None
+        self.flow: Flow | None = None
         self._emit = emit
         once = options.once or pipeline.trigger == "available_now"
         self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
@@ -107,10 +110,9 @@ class Run:
 
         cluster = Cluster(bootstrap, self.pipeline.source.isolation)
         plan, preflight = self._plan(cluster)
-        self.spark = self.spark or session(self.pipeline.name, self.pipeline.spark, self.log)
         batches = Batches(plan, preflight.checkpoint, cluster, self.stopping)
         skip = plan.losses.policy != "stop"
-        query = start_query(self.spark, batches, once=self.options.once, skip_losses=skip)
+        query = start_query(self._session(), batches, once=self.options.once, skip_losses=skip)
         try:
             watch(query, self.pipeline.name, self.emit, self.stopping, Silence(cluster, self.patience))
         except StreamingQueryException as error:
@@ -137,6 +139,7 @@ class Run:
         losses = self.losses = self.losses or self._losses(cluster)
         losses.earliest = cluster.earliest
         check_position(losses, cluster, self.pipeline, preflight.checkpoint)
+        self.flow = self.flow or learn(self.pipeline, self._session)
         start = ledger.open()
         planned = preflight.checkpoint.planned
         self.emit(
@@ -148,8 +151,14 @@ class Run:
                 resumes_at=None if planned is None else planned + (planned == preflight.checkpoint.committed),
             )
         )
-        plan = Plan(self.pipeline, ledger, losses, self.tables, fingerprint(self.pipeline), self.emit, start)
+        code = fingerprint(self.pipeline)
+        plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, start=start)
         return plan, preflight
+
+    def _session(self) -> SparkSession:
+        """The session, made when it is first needed: what can be refused without a JVM is refused quickly."""
+        self.spark = self.spark or session(self.pipeline.name, self.pipeline.spark, self.log)
+        return self.spark
 
     def _losses(self, cluster: Cluster) -> Losses:
         """The policy for losses, kept over the tries of this run: what was accepted is accepted once."""

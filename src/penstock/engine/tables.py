@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.desk import DEAD_LETTERS
 from penstock.pipeline import Pipeline
 from penstock.sinks.delta.committer import DeltaCommitter
-from penstock.task import DEAD_LETTERS
 
 
 def committers(pipeline: Pipeline) -> dict[str, DeltaCommitter]:

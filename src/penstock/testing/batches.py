@@ -17,6 +17,7 @@ from penstock.observe.events import Event
 from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.sources.losses import Losses
+from penstock.steps.learn import learn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +58,8 @@ class Bench:
         )
         ledger = Ledger(self.state, "p", 1)
         losses = Losses("p", "stop", lambda _partitions: {}, "penstock run p.yaml")
-        return Plan(pipeline, ledger, losses, {**committers(pipeline)}, "code", self.told.append)
+        flow = learn(pipeline, lambda: self.spark)
+        return Plan(pipeline, ledger, losses, {**committers(pipeline)}, "code", flow, self.told.append)
 
     def rows(self, values: Sequence[bytes | None], partition: int = 0, first: int = 0) -> DataFrame:
         at = datetime(2026, 11, 1, tzinfo=UTC)

@@ -1,0 +1,143 @@
+"""Where a task's rows part ways: each sink takes its own, the dead letters get what is out, and all is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.letters import Sender, dead_letters
+from penstock.rows import Mask, Rows, Verdict, lineage_of
+from penstock.sinks.contract import Target, Writer, fitting
+from penstock.tally import Fates, Tally
+
+DEAD_LETTERS = "dead_letters"
+RAISED = "An expression of this sink raised an error on the record."
+
+
+class Desk:
+    """One task's end: writers, dead letters, and the fate of every record."""
+
+    def __init__(self, sender: Sender, targets: Mapping[str, Target], letters: Mapping[str, Target], tag: str) -> None:
+        self.sender = sender
+        self.outlets = [Outlet(name, target, tag) for name, target in targets.items()]
+        self.letters: dict[str, Writer] = {name: target.writer(tag) for name, target in letters.items()}
+        self.tally = Tally()
+
+    def take(self, rows: Rows) -> None:
+        """Write every row of one partition's batch somewhere, and count its records."""
+        source = rows.source
+        fates = self.tally.of(source["topic"][0].as_py(), source["partition"][0].as_py())
+        fates.seen += rows.count()
+        fates.cover(*pc.min_max(source["offset"]).as_py().values())
+        fates.warned.update(rows.warned)
+        self.tally.note_unknown(rows.unknown)
+        for verdict in rows.verdicts:
+            kind = fates.dropped if verdict.drop else fates.stopped if verdict.stop else fates.rejected
+            kind[verdict.code] += 1
+        for outlet in self.outlets:
+            self._bury(source, outlet.take(rows, fates))
+        self._bury(source, [verdict for verdict in rows.verdicts if not verdict.drop and not verdict.stop])
+
+    def _bury(self, source: pa.RecordBatch, verdicts: list[Verdict]) -> None:
+        if verdicts:
+            letters = dead_letters(self.sender, source, verdicts)
+            for writer in self.letters.values():
+                writer.write(letters)
+
+    def close(self) -> dict[str, Any]:
+        """Finish every file; say what was written and what became of each record."""
+        writers = {**{outlet.name: outlet.writer for outlet in self.outlets}, **self.letters}
+        files = {name: [file.__dict__ for file in writer.close()] for name, writer in writers.items()}
+        return {"files": files, "tally": self.tally.to_json()}
+
+
+class Outlet:
+    """The way into one sink: which rows it takes, which it cannot, and what was written."""
+
+    def __init__(self, name: str, target: Target, tag: str) -> None:
+        self.name, self.extras = name, target.extras
+        self.writer = target.writer(tag)
+
+    def take(self, rows: Rows, fates: Fates) -> list[Verdict]:
+        """Write the rows of this sink. What it cannot take comes back: one verdict a record."""
+        good = rows.good()
+        wanted, refused = self._routed(rows, good)
+        places = None if wanted.all() else np.flatnonzero(wanted)
+        written = wanted
+        if wanted.any():
+            mine = self._columns(rows, places)
+            records = None if rows.records is None else rows.records[wanted]
+            misfits = self.writer.write(mine, records)
+            if misfits:
+                fits = fitting(mine.num_rows, misfits, records)
+                written = wanted.copy()
+                written[np.flatnonzero(wanted)[~fits]] = False
+                rows_of = np.flatnonzero(wanted)
+                refused += [
+                    Verdict(int(rows_of[misfit.row]), misfit.code, misfit.field, misfit.detail, self._stage)
+                    for misfit in misfits
+                ]
+        verdicts = one_a_record(refused, rows)
+        self._count(rows, good, written, verdicts, fates)
+        return verdicts
+
+    @property
+    def _stage(self) -> str:
+        return f"sink:{self.name}"
+
+    def _routed(self, rows: Rows, good: Mask) -> tuple[Mask, list[Verdict]]:
+        """The rows that this sink's `where` takes; and those on which one of its expressions raised."""
+        route = rows.routes.get(self.name)
+        if route is None:
+            return good, []
+        raised = good & route.is_null().to_numpy(zero_copy_only=False)
+        take = pc.fill_null(pc.struct_field(route, "take"), False).to_numpy(zero_copy_only=False)
+        verdicts = [Verdict(int(row), "step_failed", None, RAISED, self._stage) for row in np.flatnonzero(raised)]
+        if raised.any() and rows.records is not None:
+            raised = np.isin(rows.records, rows.records[raised])
+        return good & take & ~raised, verdicts
+
+    def _columns(self, rows: Rows, places: Any) -> pa.RecordBatch:
+        """Data, lineage, and what else the writer asks for, of these rows."""
+        parts = [rows.data, lineage_of(rows.source)]
+        if self.extras:
+            parts.append(self._extras(rows))
+        whole = beside(*parts)
+        return whole if places is None else whole.take(pa.array(places))
+
+    def _extras(self, rows: Rows) -> pa.RecordBatch:
+        route = rows.routes.get(self.name)
+        columns = {
+            name: rows.source["value"] if name == "__value" else pc.struct_field(route, name.removeprefix("__"))
+            for name in self.extras
+        }
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _count(self, rows: Rows, good: Mask, written: Mask, verdicts: list[Verdict], fates: Fates) -> None:
+        records = rows.count(written)
+        fates.written[self.name] += records
+        fates.rows[self.name] += int(np.count_nonzero(written))
+        fates.not_routed[self.name] += rows.count(good) - records - len(verdicts)
+        if verdicts:
+            fates.refused.setdefault(self.name, Counter()).update(verdict.code for verdict in verdicts)
+
+
+def one_a_record(verdicts: list[Verdict], rows: Rows) -> list[Verdict]:
+    """The first verdict of each record."""
+    if rows.records is None or len(verdicts) < 2:
+        return verdicts
+    first: dict[int, Verdict] = {}
+    for verdict in sorted(verdicts, key=lambda each: each.row):
+        first.setdefault(int(rows.records[verdict.row]), verdict)
+    return list(first.values())
+
+
+def beside(*parts: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of all these batches, side by side."""
+    columns = [column for part in parts for column in part.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([field for part in parts for field in part.schema]))

@@ -1,0 +1,92 @@
+"""How rows come into a segment of Arrow stages: records from the source, or rows that a Spark stage hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.crossing import from_form
+from penstock.formats.contract import FormatOptions
+from penstock.rows import Rows
+
+
+class Intake(Protocol):
+    """Picklable; makes Rows of what Spark's iterator gives."""
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+        """Rows of one topic partition each, every record whole."""
+        ...
+
+
+@dataclass(frozen=True)
+class FromSource:
+    """Records as the source gave them: they are decoded here."""
+
+    decode: FormatOptions
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+        decoder = self.decode.decoder()
+        for batch in batches:
+            for source in by_partition(batch, "topic", "partition"):
+                decoded = decoder.decode(source["value"])
+                yield Rows(source, decoded.data, tuple(decoded.verdicts), unknown=decoded.unknown)
+
+
+@dataclass(frozen=True)
+class FromSpark:
+    """Rows in the form of `crossing`: decoded, checked, stepped, routed."""
+
+    columns: pa.Schema
+    multiplied: bool
+    """May there be several rows of one record?"""
+    sinks: tuple[str, ...] = ()
+    """The sinks whose own expressions were evaluated on the way."""
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+        for batch in whole_records(batches) if self.multiplied else batches:
+            for piece in by_partition(batch, "_topic", "_partition"):
+                yield from_form(piece, self.columns, self.sinks, multiplied=self.multiplied)
+
+
+def by_partition(batch: pa.RecordBatch, topic: str, partition: str) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of one topic partition each. A task reads one, so nearly always this is the whole batch."""
+    if batch.num_rows == 0:
+        return
+    ends = pc.min_max(batch[partition]).as_py(), pc.min_max(batch[topic]).as_py()
+    if all(end["min"] == end["max"] for end in ends):
+        yield batch
+        return
+    table = pa.Table.from_batches([batch])
+    for pair in table.group_by([topic, partition]).aggregate([]).to_pylist():
+        mask = pc.and_(pc.equal(batch[topic], pair[topic]), pc.equal(batch[partition], pair[partition]))
+        yield batch.filter(mask)
+
+
+def whole_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows; a record whose rows Spark spread over two batches is held back until it is whole."""
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        joined = batch if held is None else pa.concat_batches([held, batch])
+        cut = _last_record(joined)
+        held = joined.slice(cut)
+        if cut:
+            yield joined.slice(0, cut)
+    if held is not None:
+        yield held
+
+
+def _last_record(batch: pa.RecordBatch) -> int:
+    """The row at which the last record begins."""
+    other = np.zeros(batch.num_rows, dtype=np.bool_)
+    for name in ("_topic", "_partition", "_offset"):
+        column = batch[name]
+        other |= pc.not_equal(column, column[-1]).to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(other)
+    return int(places[-1]) + 1 if len(places) else 0

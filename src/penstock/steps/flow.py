@@ -1,0 +1,113 @@
+"""The stages of a pipeline between source and sinks, and how they are put together for Spark.
+
+    decode  checks  steps ...  routes  write
+
+A stage is Arrow (it runs in the Python worker: decode, Python steps over Arrow batches, write) or Spark (SQL).
+Adjacent Arrow stages make one `mapInArrow`; adjacent Spark stages make one projection after another. A pipeline
+without SQL is a single segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from penstock.crossing import with_form
+from penstock.intake import FromSource, FromSpark, Intake
+from penstock.rows import SOURCE
+from penstock.steps.frame import Frame
+from penstock.steps.python import PythonStep
+from penstock.task import REPORT, Exit, ToSpark, Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from penstock.formats.contract import FormatOptions
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage, learned: what it does and what it gives."""
+
+    name: str
+    """`decode`, `checks`, a step's name, or `routes`."""
+    runs_in: Literal["arrow", "spark"]
+    columns: pa.Schema
+    """The data columns behind it."""
+    arrow: PythonStep | None = None
+    spark: Callable[[Frame], Frame] | None = None
+    multiplies: bool = False
+    """May it make several rows of one record?"""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Everything between source and sinks."""
+
+    decode: FormatOptions
+    stages: tuple[Stage, ...] = ()
+    routed: tuple[str, ...] = field(default=())
+    """Sinks whose own expressions are worked out in front of the write."""
+
+    @property
+    def columns(self) -> pa.Schema:
+        """What the sinks see."""
+        return self.stages[-1].columns if self.stages else self.decode.columns()
+
+    def over(self, source: DataFrame, batch_id: int, end: Exit) -> DataFrame:
+        """The pass over a batch: source rows in, one report a task out."""
+        needed = [name for name in SOURCE.names if self.stages or name != "timestamp_type"]  # each costs CPU to cross
+        builder = _Builder(source.select(*needed), FromSource(self.decode), self.decode.columns(), batch_id)
+        for stage in self.stages:
+            builder.add(stage)
+        return builder.finish(end, self.routed)
+
+
+class _Builder:
+    """Puts stages together: Arrow stages are gathered until a Spark stage comes, or the end."""
+
+    def __init__(self, rows: DataFrame, intake: Intake, columns: pa.Schema, batch_id: int) -> None:
+        self.rows, self.columns, self.batch_id = rows, columns, batch_id
+        self.intake: Intake | None = intake
+        """What the next Arrow segment begins with; None while rows are in Spark."""
+        self.gathered: list[PythonStep] = []
+        self.multiplied = False
+
+    def add(self, stage: Stage) -> None:
+        if stage.arrow is not None:
+            self._into_arrow()
+            self.gathered.append(stage.arrow)
+        elif stage.spark is not None:
+            self._into_spark()
+            self.rows = stage.spark(Frame(self.rows, tuple(self.columns.names))).rows
+        self.columns = stage.columns
+        self.multiplied |= stage.multiplies
+
+    def finish(self, end: Exit, routed: tuple[str, ...]) -> DataFrame:
+        self._into_arrow(routed)
+        return self._segment(end, REPORT)
+
+    def _into_arrow(self, routed: tuple[str, ...] = ()) -> None:
+        if self.intake is None:
+            self.intake = FromSpark(self.columns, self.multiplied, routed)
+
+    def _into_spark(self) -> None:
+        if self.intake is not None:
+            self.rows = self._segment(ToSpark(), spark_schema(with_form(self.columns)))
+
+    def _segment(self, end: Exit, schema: StructType | str) -> DataFrame:
+        assert self.intake is not None, "an Arrow segment begins with an intake"
+        work = Work(self.batch_id, self.intake, tuple(self.gathered), end)
+        self.intake, self.gathered = None, []
+        return self.rows.mapInArrow(work, schema)
+
+
+def spark_schema(columns: pa.Schema) -> StructType:
+    """The same columns in Spark's types."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(columns)

@@ -1,0 +1,212 @@
+"""A pipeline's stages, learned before the first batch: every expression analysed by Spark, every function called on
+zero rows. What cannot work is refused here, with the place in the pipeline and Spark's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.crossing import with_form
+from penstock.errors import StepRefused
+from penstock.pipeline import Pipeline
+from penstock.rows import SOURCE, Rows
+from penstock.sql.expression import read_expression
+from penstock.sql.query import read_query
+from penstock.stages import Step
+from penstock.steps.checks import checked
+from penstock.steps.flow import Flow, Stage, spark_schema
+from penstock.steps.frame import Frame
+from penstock.steps.functions import NOTHING, find, takes
+from penstock.steps.python import KEPT, PythonStep, visible
+from penstock.steps.queries import queried, selected
+from penstock.steps.routes import Route, routed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Session = Callable[[], "SparkSession"]
+"""Gives the session. Asked for only where a stage needs Spark."""
+
+
+def learn(pipeline: Pipeline, session: Session) -> Flow:
+    """The pipeline's stages. Raises StepRefused where one cannot work."""
+    return Learner(pipeline, session).flow()
+
+
+class Learner:
+    """Goes through the stages in order; `columns` is what the next one sees."""
+
+    def __init__(self, pipeline: Pipeline, session: Session) -> None:
+        self.pipeline, self.session = pipeline, session
+        self.columns: pa.Schema = pipeline.decode.columns()
+        self.stages: list[Stage] = []
+
+    def flow(self) -> Flow:
+        if self.pipeline.checks:
+            self._checks()
+        for number, step in enumerate(self.pipeline.steps):
+            with _at(f"steps[{number}] `{step.name}`"):
+                self._step(step)
+        wanted = self._routes()
+        return Flow(self.pipeline.decode, tuple(self.stages), wanted)
+
+    def _checks(self) -> None:
+        for number, check in enumerate(self.pipeline.checks):
+            with _at(f"checks[{number}] `{check.name}`"):
+                _must_be(self._type_of(check.rule), "boolean", check.rule)
+        apply = partial(checked, checks=self.pipeline.checks)
+        self.stages.append(Stage("checks", "spark", self.columns, spark=apply))
+
+    def _step(self, step: Step) -> None:
+        if step.python is not None:
+            self._python(step, step.python)
+            return
+        if step.sql is not None:
+            query = read_query(step.sql)
+            apply: Callable[[Frame], Frame] = partial(queried, query=query, step=step.name)
+            multiplies = query.generator is not None
+        else:
+            items = [read_expression(text) for text in step.select or ()]
+            apply, multiplies = partial(selected, items=items, step=step.name), False
+        self.columns = self._after(apply)
+        self.stages.append(Stage(step.name, "spark", self.columns, spark=apply, multiplies=multiplies))
+
+    def _python(self, step: Step, reference: str) -> None:
+        folder = str(self.pipeline.folder)
+        if takes(reference, folder) == "spark":
+            raise StepRefused(
+                f"python step {reference}: steps over a Spark DataFrame come with a later version.",
+                data=NOTHING,
+                remedy="Take a pyarrow.RecordBatch, or write it as  sql:",
+            )
+        self.columns = columns_given(reference, folder, self.columns, step.name)
+        stage = PythonStep(step.name, reference, folder, self.columns)
+        self.stages.append(Stage(step.name, "arrow", self.columns, arrow=stage, multiplies=True))
+
+    def _routes(self) -> tuple[str, ...]:
+        """The sinks with expressions of their own; they are worked out in one Spark stage in front of the write."""
+        routes = {name: route for name, route in routes_of(self.pipeline).items() if route}
+        for name, route in routes.items():
+            with _at(f"sinks.{name}"):
+                if route.where is not None:
+                    _must_be(self._type_of(route.where), "boolean", route.where)
+                if route.topic is not None:
+                    _must_be(self._type_of(route.topic), "string", route.topic)
+                routed(self._empty(), {name: route})
+        if routes:
+            apply = partial(routed, routes=routes)
+            self.stages.append(Stage("routes", "spark", self.columns, spark=apply))
+        return tuple(routes)
+
+    def _empty(self, *, strict: bool = False) -> Frame:
+        """No rows, in the columns as they are here. `strict`: with NOT NULL where it holds for records on their way."""
+        form = with_form(self.columns)
+        if strict:
+            form = pa.schema([*self.columns, *(field for field in form if field.name not in self.columns.names)])
+        rows: DataFrame = self.session().createDataFrame([], spark_schema(form))
+        return Frame(rows, tuple(self.columns.names))
+
+    def _type_of(self, text: str) -> str:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return str(self._empty().scope().select(F.expr(text)).schema[0].dataType.simpleString())
+
+    def _after(self, apply: Callable[[Frame], Frame]) -> pa.Schema:
+        """The data columns behind a Spark stage."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        made = apply(self._empty())
+        given = to_arrow_schema(made.rows.select(*(f"`{name}`" for name in made.columns)).schema)
+        return _refuse_own_names(given)
+
+
+def columns_given(reference: str, folder: str, columns: pa.Schema, name: str) -> pa.Schema:
+    """The data columns that a Python step gives, learned from a call on zero rows."""
+    nothing = Rows(pa.RecordBatch.from_pylist([], SOURCE), pa.RecordBatch.from_pylist([], columns))
+    try:
+        made = find(reference, folder)(visible(nothing))
+    except StepRefused:
+        raise
+    except Exception as error:
+        raise StepRefused(
+            f"python step {reference}: called on zero rows, to learn its columns, it raised "
+            f"{type(error).__name__}: {error}",
+            data=NOTHING,
+            remedy="Let it return no rows, in the columns it gives, when it gets none.",
+        ) from error
+    if not isinstance(made, pa.RecordBatch):
+        given = pa.schema([])
+    else:
+        given = pa.schema([field for field in made.schema if not field.name.startswith("_")])
+    PythonStep(name, reference, folder, given).shaped(made)  # refuses what is no batch, or has lost its lineage
+    strange = [field.name for field in made.schema if field.name.startswith("_") and field.name not in _allowed()]
+    if strange:
+        raise StepRefused(
+            f"python step {reference}: it makes {', '.join(strange)}; names that begin with `_` are penstock's own.",
+            data=NOTHING,
+            remedy=f"Name it otherwise. It must keep {', '.join(KEPT)} and may keep the rest of penstock's columns.",
+        )
+    return given
+
+
+def _allowed() -> tuple[str, ...]:
+    from penstock.sql.scope import penstock_columns
+
+    return penstock_columns
+
+
+def routes_of(pipeline: Pipeline) -> dict[str, Route]:
+    """What each sink asks of every row."""
+    routes = {}
+    for name, sink in pipeline.sinks.items():
+        part = sink.to
+        routes[name] = Route(
+            where=sink.where,
+            key=getattr(part, "key", None),
+            topic=getattr(part, "topic_from", None),
+            headers=getattr(part, "headers", None) or {},
+        )
+    return routes
+
+
+def _must_be(found: str, wanted: str, text: str) -> None:
+    if found != wanted:
+        raise StepRefused(
+            f"`{text}` is of type {found}; it must be {wanted}.", data=NOTHING, remedy="Compare it with something."
+        )
+
+
+def _refuse_own_names(columns: pa.Schema) -> pa.Schema:
+    own = [name for name in columns.names if name.startswith("_")]
+    if own:
+        raise StepRefused(
+            f"it makes {', '.join(own)}; names that begin with `_` are penstock's own.",
+            data=NOTHING,
+            remedy="Give it another name with  AS",
+        )
+    return columns
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Errors of Spark's analysis and of ours, with the place in the pipeline."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except StepRefused as error:
+        raise StepRefused(f"{place}: {error.what}", data=error.data, remedy=error.remedy) from error
+    except PySparkException as error:
+        said = _first_words(error)
+        raise StepRefused(f"{place}: {said}", data=NOTHING, remedy="Spark cannot run it as it is written.") from error
+
+
+def _first_words(error: Any) -> str:
+    """Spark's message without its error class, plan and SQLSTATE."""
+    text = str(error).partition("SQLSTATE")[0].partition(";\n")[0].partition("== SQL")[0].strip()
+    return " ".join(text.split()).rstrip(".") + "."

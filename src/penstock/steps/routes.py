@@ -1,0 +1,75 @@
+"""Each sink's own expressions, in Spark, in front of the write: which rows it takes, their key, topic and headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from penstock.crossing import ROUTE_PREFIX
+from penstock.errors import StepRefused
+from penstock.steps.attempt import attempt
+from penstock.steps.frame import LIVE, Frame, column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+HEADERS_TYPE = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
+
+
+@dataclass(frozen=True)
+class Route:
+    """What one sink asks of each row."""
+
+    where: str | None = None
+    key: str | None = None
+    topic: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.key or self.topic or self.headers)
+
+
+def routed(frame: Frame, routes: Mapping[str, Route]) -> Frame:
+    """The rows with one more column for each of these sinks."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    scope = frame.scope()
+    made = [
+        F.when(F.expr(LIVE), attempt(_struct(frame, name, route))).alias(ROUTE_PREFIX + name)
+        for name, route in routes.items()
+    ]
+    return Frame(scope.select(*map(column, frame.rows.columns), *made), frame.columns)
+
+
+def _struct(frame: Frame, sink: str, route: Route) -> Column:
+    """Does the sink take the row; and if so, its key, topic and headers."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    take = F.lit(True) if route.where is None else F.coalesce(F.expr(route.where), F.lit(False))
+    key = F.lit(None) if route.key is None else as_bytes(frame, route.key, f"sinks.{sink}.kafka.key")
+    topic = F.lit(None) if route.topic is None else F.expr(route.topic)
+    headers = [
+        F.struct(F.lit(name).alias("key"), as_bytes(frame, text, f"sinks.{sink}.kafka.headers.{name}").alias("value"))
+        for name, text in route.headers.items()
+    ]
+    listed = F.array(*headers) if headers else F.lit(None)
+    values = {"key": key.cast("binary"), "topic": topic.cast("string"), "headers": listed.cast(HEADERS_TYPE)}
+    if route.where is not None:
+        values = {name: F.when(take, value) for name, value in values.items()}
+    return F.struct(take.alias("take"), *(value.alias(name) for name, value in values.items()))
+
+
+def as_bytes(frame: Frame, text: str, where: str) -> Column:
+    """The expression's value: BINARY as it is, anything else as its text."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    value = F.expr(text)
+    kind = frame.scope().select(value).schema[0].dataType.typeName()
+    if kind in ("array", "map", "struct"):
+        raise StepRefused(
+            f"{where}: `{text}` is of type {kind}; it must be one value.",
+            data="Nothing was written.",
+            remedy="Take a field of it, or turn it into text:  to_json(...)",
+        )
+    return value if kind == "binary" else value.cast("string").cast("binary")
