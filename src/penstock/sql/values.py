@@ -15,8 +15,6 @@ class Ref:
     name: str
     row: int
     column: int
-    sure: bool = True
-    """False where the word may be a column or part of the syntax: `year` in `extract(year FROM at)`."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,9 @@ class Expression:
     text: str
     """The user's own words, alias included."""
     columns: tuple[Ref, ...] = ()
-    """Every column that it may read, in the order of the text."""
+    """Every column that it names, in the order of the text."""
+    maybe: tuple[str, ...] = ()
+    """Words that are syntax, or columns if there are such: `year` in `extract(year FROM at)`, `current_date`."""
     name: str | None = None
     """Output name: the alias, or a plain reference's own name (`a`, and `b` of `a.b`); None for anything else."""
     alias: bool = False
