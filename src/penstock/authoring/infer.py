@@ -45,7 +45,7 @@ def infer(objects: Sequence[Mapping[str, Any]], path: Path = (), most: int = MOS
 def _field(name: str, values: list[Any], of: int, path: Path, most: int) -> Evidence:
     kinds = Counter(map(kind_of, values))
     nulls = kinds["null"]
-    shape = _without_secrets(name, shape_of(name, [value for value in values if value is not None], path, most))
+    shape = _without_secrets(path, shape_of(name, [value for value in values if value is not None], path, most))
     if why := _unusable(name):
         shape = Shape(None, why)
     required = len(values) == of >= ENOUGH_RECORDS and not nulls
@@ -134,8 +134,9 @@ def _map_shape(objects: list[dict[str, Any]], names: int, path: Path, most: int)
     return Shape(**{**vars(inner), "type": Type("MAP", element=inner.type), "notes": (note, *inner.notes)})
 
 
-def _without_secrets(name: str, shape: Shape) -> Shape:
-    if not is_secret(name) or shape.children:
+def _without_secrets(path: Path, shape: Shape) -> Shape:
+    """Values of a field that is named like a secret, or lies inside one that is, are not shown."""
+    if not any(map(is_secret, path)) or shape.children:
         return shape
     hidden = {"low": "", "high": "", "examples": (), "counts": {}, "notes": ("values not shown",)}
     return Shape(**{**vars(shape), **hidden})

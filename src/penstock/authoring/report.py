@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from penstock.authoring.advice import RAW, advice_for
@@ -16,6 +15,7 @@ from penstock.authoring.recognise import OBJECT
 from penstock.authoring.render import outcome_in_words
 from penstock.authoring.schema_text import evidence_in_words
 from penstock.authoring.words import counted, listed, one_line, share, size_in_words
+from penstock.formats.types import Type
 
 MOST_SHOWN = 40
 
@@ -71,25 +71,34 @@ def _counts(draft: Draft) -> str:
 
 
 def _fields(draft: Draft, console: Console) -> None:
+    """A line each; on a terminal the evidence is cut at its edge, in a pipe nothing is."""
     rows = [_row(each, draft) for each in draft.fields[:MOST_SHOWN]]
-    if console.is_terminal:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for head in ("  field", "type", "evidence"):
-            table.add_column(head, overflow="ellipsis", no_wrap=True)
-        for name, kind, told in rows:
-            table.add_row(Text(f"  {name}", "cyan"), Text(kind), Text(told, "dim"))
-        console.print(table)
-    else:
-        wide = max(len(name) for name, _, _ in rows)
-        for name, kind, told in rows:
-            _say(console, f"  {name:<{wide}}  {kind}{'  ' if told else ''}{told}")
+    wide = max(len(name) for name, _, _ in rows)
+    kinds = max(len(kind) for _, kind, _ in rows)
+    for name, kind, told in rows:
+        line = Text.assemble(f"  {name:<{wide}}  ", (f"{kind:<{kinds}}", "cyan"), ("  " + told, "dim"))
+        line.rstrip()
+        if console.is_terminal:
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        else:
+            console.print(line, soft_wrap=True)
     if len(draft.fields) > MOST_SHOWN:
         _say(console, f"  and {len(draft.fields) - MOST_SHOWN:,} more: see the file")
 
 
 def _row(each: Evidence, draft: Draft) -> tuple[str, str, str]:
-    name = one_line(each.name)
+    name = one_line(each.name, 24)
     if each.type is None:
         return name, "(left out)", one_line(each.shape.why, 100)
-    kind = one_line(str(each.field().ddl()).removeprefix(f"`{each.name}` "), 44)
+    kind = f"{in_short(each.type)}{' NOT NULL' if each.required else ''}"
     return name, kind, one_line(evidence_in_words(each, draft.outcome), 100)
+
+
+def in_short(kind: Type) -> str:
+    """The type without the fields inside it: `ARRAY<STRUCT of 3>`."""
+    match kind.name:
+        case "STRUCT":
+            return f"STRUCT of {len(kind.fields)}"
+        case "ARRAY" | "MAP" if kind.element is not None:
+            return f"{'ARRAY<' if kind.name == 'ARRAY' else 'MAP<STRING, '}{in_short(kind.element)}>"
+    return str(kind)
