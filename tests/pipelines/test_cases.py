@@ -25,6 +25,7 @@ from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.sources.losses import Losses
 from penstock.steps.learn import learn
+from penstock.tally import Fates
 from penstock.testing.batches import SPARK_SOURCE
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Done:
     pipeline: Pipeline
     values: list[bytes | None]
     told: BatchCommitted
+    totals: Fates
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -97,7 +99,8 @@ def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(spark: SparkSession, name: str, folder: Path) -> Done:
-    shutil.copy(HERE / name / "pipeline.yaml", folder)
+    for path in [HERE / name / "pipeline.yaml", *(HERE / name).glob("*.py")]:
+        shutil.copy(path, folder)
     pipeline = load_pipeline(folder / "pipeline.yaml")
     [topic] = pipeline.source.topics
     values = [value_of(line) for line in (HERE / name / "input.jsonl").read_bytes().splitlines()]
@@ -109,7 +112,9 @@ def run(spark: SparkSession, name: str, folder: Path) -> Done:
     plan = Plan(pipeline, ledger, losses, {**committers(pipeline)}, "case", flow, told.append)
     write_batch(plan, spark.createDataFrame(records, SPARK_SOURCE), 0, (Range(topic, 0, 0, len(values)),))
     [committed] = [event for event in told if isinstance(event, BatchCommitted)]
-    return Done(pipeline, values, committed)
+    outcome = ledger.last_outcome()
+    assert outcome is not None
+    return Done(pipeline, values, committed, outcome.totals)
 
 
 def expected_rows(name: str, sink: str) -> list[dict[str, Any]]:
@@ -138,10 +143,24 @@ def test_every_record_of_the_case_becomes_what_its_files_say(name: str, spark: S
         assert rows_of(part.to.table) == expected, sink
         assert DeltaTable(part.to.table).metadata().partition_columns == list(part.to.partition_by)
         fates = {row["_offset"] for row in expected}
-        fates |= {line["offset"] for line in rejected if line.get("stage", f"sink:{sink}") == f"sink:{sink}"}
-        assert len(done.values) - len(fates) == sum(done.told.dropped.values()), sink
+        fates |= {line["offset"] for line in rejected if of_this(line.get("stage", ""), sink)}
+        gone = sum(done.told.dropped.values()) + done.totals.not_routed[sink]
+        assert len(done.values) - len(fates) == gone, sink
     check_dead_letters(done, rejected)
+    check_counts(done, HERE / name / "counts.json")
     assert done.told.read == len(done.values)
+
+
+def of_this(stage: str, sink: str) -> bool:
+    """Is a record that was rejected at this stage missing from this sink?"""
+    return not stage.startswith("sink:") or stage == f"sink:{sink}"
+
+
+def check_counts(done: Done, file: Path) -> None:
+    """What was dropped and warned of, by name."""
+    expected = json.loads(file.read_text()) if file.exists() else {"warned": {}}
+    found = {"dropped": dict(done.totals.dropped), "warned": dict(done.totals.warned)}
+    assert found | expected == found
 
 
 def test_there_is_a_case_in_every_folder_and_each_has_all_of_its_files() -> None:

@@ -17,13 +17,14 @@ from penstock.pipeline import Pipeline
 from penstock.rows import SOURCE, Rows
 from penstock.sql.expression import read_expression
 from penstock.sql.query import read_query
+from penstock.sql.values import RowQuery
 from penstock.stages import Step
 from penstock.steps.checks import checked
 from penstock.steps.flow import Flow, Stage, spark_schema
-from penstock.steps.frame import Frame
+from penstock.steps.frame import Frame, column
 from penstock.steps.functions import NOTHING, find, takes
 from penstock.steps.python import KEPT, PythonStep, visible
-from penstock.steps.queries import queried, selected
+from penstock.steps.queries import columns_of, queried
 from penstock.steps.routes import Route, routed
 
 if TYPE_CHECKING:
@@ -66,14 +67,10 @@ class Learner:
         if step.python is not None:
             self._python(step, step.python)
             return
-        if step.sql is not None:
-            query = read_query(step.sql)
-            apply: Callable[[Frame], Frame] = partial(queried, query=query, step=step.name)
-            multiplies = query.generator is not None
-        else:
-            items = [read_expression(text) for text in step.select or ()]
-            apply, multiplies = partial(selected, items=items, step=step.name), False
-        self.columns = self._after(apply)
+        query = read_query(step.sql) if step.sql is not None else _as_query(step)
+        apply = partial(queried, query=query, step=step.name)
+        self.columns = self._after(apply, query)
+        multiplies = query.generator is not None
         self.stages.append(Stage(step.name, "spark", self.columns, spark=apply, multiplies=multiplies))
 
     def _python(self, step: Step, reference: str) -> None:
@@ -116,13 +113,27 @@ class Learner:
 
         return str(self._empty().scope().select(F.expr(text)).schema[0].dataType.simpleString())
 
-    def _after(self, apply: Callable[[Frame], Frame]) -> pa.Schema:
-        """The data columns behind a Spark stage."""
+    def _after(self, apply: Callable[[Frame], Frame], query: RowQuery) -> pa.Schema:
+        """The data columns behind a Spark stage, NOT NULL where that is sure for every record on its way."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         made = apply(self._empty())
-        given = to_arrow_schema(made.rows.select(*(f"`{name}`" for name in made.columns)).schema)
-        return _refuse_own_names(given)
+        sure = self._never_null(query)
+        given = to_arrow_schema(made.rows.select(*map(column, made.columns)).schema, timezone="UTC")
+        return _refuse_own_names(pa.schema([field.with_nullable(field.name not in sure) for field in given]))
+
+    def _never_null(self, query: RowQuery) -> set[str]:
+        """The output columns that cannot be null, by Spark's own analysis of records that are on their way."""
+        if query.generator is not None:
+            return set()
+        frame = self._empty(strict=True)
+        values = [value.alias(name) for name, value in columns_of(frame, query.items, query.alias)]
+        return {field.name for field in frame.scope(query.alias).select(*values).schema if not field.nullable}
+
+
+def _as_query(step: Step) -> RowQuery:
+    """A `select` list as the query it is."""
+    return RowQuery("", tuple(read_expression(text) for text in step.select or ()))
 
 
 def columns_given(reference: str, folder: str, columns: pa.Schema, name: str) -> pa.Schema:

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 RAISED = "The SQL of this step raised an error on this record."
 
 
-def selected(frame: Frame, items: Sequence[Expression], step: str) -> Frame:
-    """The rows with the columns of a `select` list."""
-    return queried(frame, RowQuery("", tuple(items)), step)
-
-
 def queried(frame: Frame, query: RowQuery, step: str) -> Frame:
     """The rows that the query makes of each row."""
     if query.generator is None:
