@@ -110,11 +110,13 @@ class Reading:
                 self.stop(ours.get(end, theirs.get(end, 0)), DIFFERENT, "Write it another way.")
 
     def _without_comments(self) -> str:
-        code = self.text
+        """The text with blanks for comments: every word stays where it is."""
+        pieces, at = [], 0
         for span in self.quoted:
-            if span.comment:
-                code = code[: span.start] + " " * (span.end - span.start) + code[span.end :]
-        return code
+            pieces += [self.text[at : span.start], self.text[span.start : span.end]]
+            pieces[-1] = " " * len(pieces[-1]) if span.comment else pieces[-1]
+            at = span.end
+        return "".join([*pieces, self.text[at:]])
 
     def _brackets(self) -> None:
         """Every bracket has its partner, and none lies too deep for the parser."""

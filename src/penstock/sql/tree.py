@@ -34,16 +34,16 @@ def look(reading: Reading, given: Sequence[Word], tree: Tree, qualifiers: frozen
     from sqlglot import expressions as e
 
     _second_lock(reading, given, tree)
-    found, by_start = Found(), {word.start: word for word in given}
+    found, whole = Found(), tree
     if isinstance(tree, e.Alias | e.Aliases):
-        _alias(found, tree, by_start)
+        _alias(found, tree, {word.start: word for word in given})
         tree = tree.this
     else:
         found.name = _own_name(tree)
     if isinstance(tree, e.Star) or (isinstance(tree, e.Column) and isinstance(tree.this, e.Star)):
         _star(reading, given, found, tree, qualifiers)
     _columns(found, tree, qualifiers)
-    found.maybe = _maybe(given, tree, found)
+    found.maybe = _maybe(given, whole, found)
     return found
 
 
@@ -67,11 +67,10 @@ def _own_name(tree: Tree) -> str | None:
     """`a` of the reference `a`, `c` of `a.b.c`; nothing for anything else."""
     from sqlglot import expressions as e
 
-    if isinstance(tree, e.Column) and isinstance(tree.this, e.Identifier):
-        return str(tree.this.name)
-    if isinstance(tree, e.Dot) and isinstance(tree.expression, e.Identifier) and _own_name(tree.this):
-        return str(tree.expression.name)
-    return None
+    last: Any = tree.expression if isinstance(tree, e.Dot) else tree.this if isinstance(tree, e.Column) else None
+    while isinstance(tree, e.Dot) and isinstance(tree.expression, e.Identifier):
+        tree = tree.this
+    return str(last.name) if isinstance(tree, e.Column) and isinstance(last, e.Identifier) else None
 
 
 def _star(reading: Reading, given: Sequence[Word], found: Found, tree: Tree, qualifiers: frozenset[str]) -> None:
@@ -92,12 +91,12 @@ def _star(reading: Reading, given: Sequence[Word], found: Found, tree: Tree, qua
 def _columns(found: Found, tree: Tree, qualifiers: frozenset[str]) -> None:
     from sqlglot import expressions as e
 
-    seen = {}
+    seen, variables = {}, _in_lambdas(tree)
     for column in tree.find_all(e.Column):
         parts = [part for part in column.parts if isinstance(part, e.Identifier)]
         if column.parent and isinstance(column.parent, e.Dot):
             parts += _fields(column)
-        if not parts or parts[0].name.lower() in _variables(column):
+        if not parts or id(column) in variables:
             continue
         first = 1 if len(parts) > 1 and parts[0].name.lower() in qualifiers else 0
         if found.star and parts[0].name.lower() in qualifiers and len(parts) == 1 and isinstance(column.this, e.Star):
@@ -116,14 +115,15 @@ def _fields(column: Any) -> Iterator[Any]:
         node = node.parent
 
 
-def _variables(node: Any) -> set[str]:
-    """Variables of the lambda functions around it. Spark takes their names without regard to case."""
+def _in_lambdas(tree: Tree) -> set[int]:
+    """Columns (by id) that are variables of a lambda function around them. Spark takes their names in any case."""
     from sqlglot import expressions as e
 
-    names = set()
-    while node := node.find_ancestor(e.Lambda):
-        names |= {each.name.lower() for each in node.expressions}
-    return names
+    inside = set()
+    for each in tree.find_all(e.Lambda):
+        names = {name.name.lower() for name in each.expressions}
+        inside |= {id(column) for column in each.find_all(e.Column) if column.parts[0].name.lower() in names}
+    return inside
 
 
 def _maybe(given: Sequence[Word], tree: Tree, found: Found) -> tuple[str, ...]:
@@ -133,11 +133,10 @@ def _maybe(given: Sequence[Word], tree: Tree, found: Found) -> tuple[str, ...]:
     known = {node.meta.get("start") for node in tree.find_all(e.Identifier)}
     types = in_types(given)
     words = [word for word, typed in zip(given, types, strict=True) if word.is_name and word.says and not typed]
-    syntax = {a.start for a, b in pairwise(given) if b.says == "(" or _typed(a, b)}
-    bare = [(name, at) for name, at in found.columns if name.lower() in WITHOUT_BRACKETS]
-    found.columns = [each for each in found.columns if each not in bare]
-    names = [word.called for word in words if word.start not in known | syntax and word is not found.alias]
-    return tuple(dict.fromkeys([*names, *(name for name, _ in bare)]))
+    known |= {a.start for a, b in pairwise(given) if b.says == "(" or _typed(a, b)}
+    bare = [name for name, _ in found.columns if name.lower() in WITHOUT_BRACKETS]
+    found.columns = [(name, at) for name, at in found.columns if name.lower() not in WITHOUT_BRACKETS]
+    return tuple(dict.fromkeys([*(word.called for word in words if word.start not in known), *bare]))
 
 
 def _typed(word: Word, after: Word) -> bool:
