@@ -199,6 +199,12 @@ class TopicsCommitter(Watermarked, Protocol):
         """Are the frozen rows of all its sinks still there? As `Committer.verify`."""
         ...
 
-    def commit(self, frozen: Mapping[str, Frozen], key: WriteKey, story: dict[str, Any]) -> dict[str, Receipt]:
-        """Fence, check, transact: the rows of every sink and the marker of this batch, once. A receipt by sink."""
+    def commit(
+        self, frozen: Mapping[str, Frozen], key: WriteKey, story: dict[str, Any], known: int | None
+    ) -> dict[str, Receipt]:
+        """Fence, check, transact: the rows of every sink and the marker of this batch, once. A receipt by sink.
+
+        `known` is the last batch that the ledger says is there, None if it knows of none for this committer's name:
+        only then may the marker be missing. Every batch moves the marker, one without rows too.
+        """
         ...

@@ -1,0 +1,133 @@
+"""One attempt at a transaction: fence, check, transact. One producer, used once and dropped, never aborted.
+
+    fence     S0 S1  a new producer takes the transactional id: every earlier attempt is over, and its fate decided
+    check     S2     the marker is read now, by the one who holds the id
+    produce   S3     records, in the order of the source
+    flush     S4     all of them have reached the broker
+    marker    S5     the marker moves in the same transaction
+    commit    S6     records and marker become visible, together
+
+The order is the proof: a model checker finds a lost or doubled batch wherever two of these change places. A producer
+that is used again could have a late commit of its last transaction applied to the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from penstock import failpoints
+from penstock.errors import PenstockError, Unavailable
+from penstock.sinks.kafka.client import Client, Sending, cause_of
+from penstock.sinks.kafka.fates import INVISIBLE, UNDECIDED, Fate, failure, fate_of
+from penstock.sinks.kafka.marker import Marker, Markers
+from penstock.sinks.kafka.messages import Message
+from penstock.sinks.kafka.outbox import Failure, Outbox
+
+if TYPE_CHECKING:
+    from penstock.sinks.contract import WriteKey
+
+CALL_SECONDS = 10.0
+"""How long one call of the client may take before it is made again."""
+PAUSE_SECONDS = 0.05
+DOING = {
+    "fence": "take over from earlier attempts",
+    "produce": "send records to",
+    "flush": "send records to",
+    "marker": "move the marker",
+    "commit": "commit the transaction",
+}
+
+
+class Fenced(Exception):
+    """Another attempt took the transactional id: this one is over. What the other did with the batch decides."""
+
+
+class Attempt:
+    """A transaction from its beginning to its end. Whatever goes wrong, the next attempt starts anew."""
+
+    def __init__(
+        self, client: Client, markers: Markers, sending: Sending, key: WriteKey, limits: Mapping[str, int]
+    ) -> None:
+        self.markers, self.key, self.seconds = markers, key, sending.timeout_seconds
+        self._deadline = time.monotonic() + self.seconds
+        self.outbox = Outbox(lambda callbacks: client.transaction(key.app, sending, limits, callbacks))
+        self.producer = self.outbox.producer
+
+    def fence(self) -> None:
+        """End every earlier attempt, and wait until what it did is decided."""
+        with self._step("fence"):
+            self._until(self.producer.init_transactions)
+
+    def check(self) -> Marker | None:
+        with failpoints.around("topics:check"):
+            return self.markers.read(self.key.app, self._left())
+
+    def produce(self, messages: Iterable[Message]) -> int:
+        """Begin the transaction and send; says how many."""
+        self._deadline = time.monotonic() + self.seconds
+        with self._step("produce"):
+            self.producer.begin_transaction()
+            return self.outbox.send(messages, self._deadline)
+
+    def flush(self) -> None:
+        with self._step("flush"):
+            if self.outbox.flush(self._deadline) or self.outbox.failure:
+                raise BufferError
+
+    def mark(self, marker: Marker) -> None:
+        with self._step("marker"):
+            positions, group = self.markers.position(self.key.app, marker)
+            self._until(lambda seconds: self.producer.send_offsets_to_transaction(positions, group, seconds))
+
+    def commit(self) -> None:
+        with self._step("commit"):
+            self._until(self.producer.commit_transaction)
+
+    @contextmanager
+    def _step(self, name: str) -> Iterator[None]:
+        """A step with its failpoints; an error of the client becomes one of ours, sorted by its fate."""
+        from confluent_kafka import KafkaException
+
+        with failpoints.around(f"topics:{name}"):
+            try:
+                yield
+            except BufferError as error:
+                raise self._ended(name, self.outbox.look()) from error
+            except KafkaException as error:
+                raise self._ended(name, self.outbox.look() or Failure(cause_of(error))) from error
+
+    def _ended(self, name: str, found: Failure | None) -> Exception:
+        if found is None:
+            return self._too_slow()
+        if fate_of(found.cause) is Fate.FENCED:
+            return Fenced()
+        undecided = name == "commit" and not found.cause.txn_requires_abort()
+        return failure(self.key, DOING[name], found.cause, found.topic, UNDECIDED if undecided else INVISIBLE)
+
+    def _too_slow(self) -> PenstockError:
+        return Unavailable(
+            f"{self.key.pipeline}, topics of cluster {self.key.sink}, batch {self.key.batch_id}: the broker did not "
+            f"take all records within {self.seconds:g} seconds.",
+            data=INVISIBLE,
+            remedy="If this comes again and again, give the sink a longer `timeout`, or the batch fewer rows.",
+        )
+
+    def _until(self, call: Callable[[float], object]) -> None:
+        """Make this call; again where that helps, while there is time."""
+        from confluent_kafka import KafkaException
+
+        while True:
+            try:
+                call(min(CALL_SECONDS, self._left()))
+            except KafkaException as error:
+                if fate_of(cause_of(error)) is not Fate.AGAIN or self._left() <= PAUSE_SECONDS:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return
+
+    def _left(self) -> float:
+        return max(PAUSE_SECONDS, self._deadline - time.monotonic())

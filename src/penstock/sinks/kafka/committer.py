@@ -1,0 +1,269 @@
+"""The half of the sink that runs in the driver: the frozen rows of every topic of a cluster, in one transaction.
+
+A batch is recognised by the marker of its transaction. Replayed any number of times, by any number of processes at
+once, it is visible once; killed anywhere, it is visible whole or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock import failpoints
+from penstock.errors import SinkRefused, TableChanged, Unavailable
+from penstock.sinks.contract import Frozen, Receipt, Target, WriteKey
+from penstock.sinks.kafka import Topic
+from penstock.sinks.kafka.attempt import Attempt, Fenced
+from penstock.sinks.kafka.client import Client, Sending
+from penstock.sinks.kafka.directory import Directory
+from penstock.sinks.kafka.fates import INVISIBLE
+from penstock.sinks.kafka.json_values import encodable
+from penstock.sinks.kafka.loose import send
+from penstock.sinks.kafka.marker import Marker, Markers, recognised
+from penstock.sinks.kafka.messages import damaged, limits, messages
+from penstock.sinks.kafka.preflight import Preflight
+from penstock.sinks.kafka.target import DeadLetterTarget, KafkaTarget
+
+DEAD_LETTERS = "dead_letters"
+COMMITTED, RECOGNISED, SENT = "committed", "recognised", "sent"
+"""How a receipt says it; `sent` is for a sink that is `at_least_once`."""
+ASK_SECONDS = 30.0
+"""How long a marker may be undecided before a question for it is given up."""
+SETTLE_SECONDS = 15.0
+"""How long an attempt that was fenced waits for the one that fenced it."""
+LOOK_AGAIN_SECONDS = 0.1
+RENEW_SECONDS = 86_400.0
+"""How old a marker may get: group offsets expire, by default after seven days."""
+
+
+class KafkaCommitter:
+    """Commits to the topics of one cluster, for one pipeline; kept for the whole run. `name` is the cluster's id."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        pipeline: str,
+        sinks: Mapping[str, Topic],
+        dead_letters: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Asks the cluster for its id, and so raises Unavailable if no broker answers.
+
+        `dead_letters` is the dead-letter topic, if it is on this cluster; `settings` are librdkafka's own, for the
+        security of the connection.
+        """
+        self.pipeline, self.options, self.dead_letters = pipeline, dict(sinks), dead_letters
+        self.sinks = (*((DEAD_LETTERS,) if dead_letters else ()), *sinks)
+        self.sending = _sending(self.options)
+        self.client = Client(bootstrap, settings or {})
+        self.directory = Directory(self.client)
+        self.name = self.directory.cluster_id
+        self.markers = Markers(self.client)
+
+    @property
+    def exact(self) -> bool:
+        """Is there a transaction? Not where every sink is said to be `at_least_once`."""
+        return self.dead_letters is not None or any(sink.exact for sink in self.options.values())
+
+    def ready(self) -> list[str]:
+        """Check all that can be checked before the first batch, and make the markers' topic if it is missing.
+
+        Gives warnings; raises Refused with everything that would go wrong later.
+        """
+        return Preflight(self).check()
+
+    def prepare(self, sink: str, columns: pa.Schema, stage: Path) -> Target:
+        """How to freeze the rows of this sink. Its topics and their limits are those of now."""
+        if sink == DEAD_LETTERS and self.dead_letters:
+            self.directory.must_have(sink, self.dead_letters)
+            limit = self.directory.limits([self.dead_letters])[self.dead_letters]
+            return DeadLetterTarget(sink, str(stage), self.dead_letters, limit)
+        wanted = self.options[sink]
+        if wanted.value == "json":
+            _can_be_json(sink, columns)
+        if wanted.topic is not None:
+            self.directory.must_have(sink, wanted.topic)
+        return KafkaTarget(
+            sink=sink,
+            pipeline=self.pipeline,
+            stage=str(stage),
+            topic=wanted.topic,
+            value=wanted.value,
+            key=wanted.key is not None,
+            headers=bool(wanted.headers),
+            limits=self.directory.limits(None if wanted.topic is None else [wanted.topic]),
+        )
+
+    def verify(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:
+        """Are the frozen rows there, and would the topics still take them? Says nothing if they were sent already."""
+        seen = self.watermark(key.app)
+        if seen is not None and seen >= key.batch_id:
+            return
+        self.directory.forget()
+        found = [*damaged(frozen), *self._shrunk(limits(frozen.values()))]
+        if found:
+            raise self._changed(key, found)
+
+    def commit(
+        self, frozen: Mapping[str, Frozen], key: WriteKey, story: dict[str, Any], known: int | None
+    ) -> dict[str, Receipt]:
+        """Fence, check, transact: the rows of every sink and the marker of this batch, once. A receipt by sink.
+
+        `known` is the last batch that the ledger says these topics hold, None if it knows of none: only then may the
+        marker be missing.
+        """
+        marker = Marker.of(key, {sink: share.rows for sink, share in frozen.items()}, story.get("ranges"))
+        how = (self._transact if self.exact else self._send_alone)(frozen, key, marker, known)
+        return {
+            sink: Receipt(sink, how if how == "recognised" or self._exactly(sink) else SENT, marker.offset, share.rows)
+            for sink, share in frozen.items()
+        }
+
+    def watermark(self, app: str) -> int | None:
+        """The last batch that is there under this application id, or None."""
+        marker = self.markers.read(app, ASK_SECONDS)
+        return None if marker is None else marker.batch_id
+
+    def close(self, key: WriteKey) -> None:
+        """Let no batch of this key's generation be committed any more: its marker moves to the end.
+
+        Fences first, so that an attempt that is left over can no longer move it back.
+        """
+        self._move(key, lambda found: None if found and found.closed else Marker.closing(key))
+
+    def renew(self, key: WriteKey) -> None:
+        """Commit the marker again, as it is: an idle pipeline's would expire."""
+        self._move(key, lambda found: None if found is None or found.closed else found.renewed())
+
+    def renewal_due(self, app: str) -> bool:
+        """Is the marker old enough to be renewed? Asks the broker: once an hour is often enough."""
+        marker = self.markers.read(app, ASK_SECONDS)
+        settings = self.directory.broker_settings() or {}
+        retention = float(settings.get("offsets.retention.minutes", 7 * 1440)) * 60
+        return marker is not None and marker.due(min(RENEW_SECONDS, retention / 4))
+
+    def release(self) -> None:
+        """Let go of the connection that is kept for the markers."""
+        self.markers.close()
+
+    def _transact(self, frozen: Mapping[str, Frozen], key: WriteKey, marker: Marker, known: int | None) -> str:
+        attempt = self._attempt(key, limits(frozen.values()))
+        try:
+            attempt.fence()
+            if recognised(attempt.check(), key, known):
+                return RECOGNISED
+            self._whole(frozen, key)
+            self._send_loose(frozen, key)  # first, so that the marker speaks for them too
+            exact = [share for sink, share in frozen.items() if self._exactly(sink)]
+            self._all_of(exact, attempt.produce(chain.from_iterable(map(messages, exact))), key)
+            attempt.flush()
+            attempt.mark(marker)
+            attempt.commit()
+        except Fenced:
+            return self._settled(key, known)
+        return COMMITTED
+
+    def _send_alone(self, frozen: Mapping[str, Frozen], key: WriteKey, marker: Marker, known: int | None) -> str:
+        """Without a transaction: the rows, then the marker. A crash in between sends the rows again."""
+        if recognised(self.markers.read(key.app, ASK_SECONDS), key, known):
+            return RECOGNISED
+        self._whole(frozen, key)
+        self._send_loose(frozen, key)
+        with failpoints.around("topics:marker"):
+            self.markers.put(key.app, marker)
+        return COMMITTED
+
+    def _send_loose(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:
+        loose = [share for sink, share in frozen.items() if not self._exactly(sink) and share.rows]
+        if loose:
+            with failpoints.around("topics:send"):
+                count = send(self.client, self.sending, key, chain.from_iterable(map(messages, loose)), limits(loose))
+            self._all_of(loose, count, key)
+
+    def _settled(self, key: WriteKey, known: int | None) -> str:
+        """Another attempt took over: wait for what it does. If it dies, the next try does the batch."""
+        deadline = time.monotonic() + min(SETTLE_SECONDS, self.sending.timeout_seconds)
+        while time.monotonic() < deadline:
+            marker = self.markers.read(key.app, ASK_SECONDS)
+            if marker is not None and marker.offset > key.batch_id and recognised(marker, key, known):
+                return RECOGNISED
+            time.sleep(LOOK_AGAIN_SECONDS)
+        raise Unavailable(
+            f"{self.pipeline}, topics of cluster {self.name}, batch {key.batch_id}: another attempt took over, or the "
+            "broker ended the transaction because it took too long; the batch is not there yet.",
+            data=INVISIBLE,
+        )
+
+    def _move(self, key: WriteKey, moved: Callable[[Marker | None], Marker | None]) -> None:
+        """Commit a marker without any record."""
+        attempt = self._attempt(key, {})
+        try:
+            attempt.fence()
+            marker = moved(attempt.check())
+            if marker is not None:
+                attempt.produce(())
+                attempt.mark(marker)
+                attempt.commit()
+        except Fenced:
+            raise Unavailable(
+                f"{self.pipeline}: another process moves the marker of {key.app} at this moment.",
+                data="Nothing was changed.",
+                remedy="End the process that runs this pipeline, and try again.",
+            ) from None
+
+    def _attempt(self, key: WriteKey, sizes: dict[str, int]) -> Attempt:
+        return Attempt(self.client, self.markers, self.sending, key, sizes)
+
+    def _exactly(self, sink: str) -> bool:
+        return sink == DEAD_LETTERS or self.options[sink].exact
+
+    def _whole(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:
+        if found := damaged(frozen):
+            raise self._changed(key, found)
+
+    def _all_of(self, shares: Iterable[Frozen], count: int, key: WriteKey) -> None:
+        expected = sum(share.rows for share in shares)
+        if count != expected:
+            raise self._changed(key, [f"the files hold {count} rows, and the manifest says {expected}"])
+
+    def _shrunk(self, frozen: dict[str, int]) -> Iterator[str]:
+        now = self.directory.limits(frozen)
+        for topic, limit in frozen.items():
+            if topic not in now:
+                yield f"topic {topic} is gone"
+            elif now[topic] < limit:
+                yield f"topic {topic} took records of {limit:,} bytes, and takes {now[topic]:,} now"
+
+    def _changed(self, key: WriteKey, found: Iterable[str]) -> TableChanged:
+        return TableChanged(
+            f"{self.pipeline}, topics of cluster {self.name}, batch {key.batch_id}: its rows can no longer be sent as "
+            f"they were frozen: {'; '.join(found)}.",
+            data="Nothing of this batch is visible in the topics; its rows are left aside.",
+            remedy="Run again: the batch is computed anew, for the topics as they are now.",
+        )
+
+
+def _sending(sinks: Mapping[str, Topic]) -> Sending:
+    """One producer for all: the longest time any of them asks for. (That they agree is checked by `ready`.)"""
+    if not sinks:
+        return Sending()
+    return Sending(
+        compression=next(iter(sinks.values())).compression,
+        linger_seconds=max(sink.linger.seconds for sink in sinks.values()),
+        timeout_seconds=max(sink.timeout.seconds for sink in sinks.values()),
+    )
+
+
+def _can_be_json(sink: str, columns: pa.Schema) -> None:
+    for column in columns:
+        if not column.name.startswith("_") and not encodable(column.type):
+            raise SinkRefused(
+                f"sink {sink}: column `{column.name}` is of a type that JSON has no text for: {column.type}.",
+                data="This sink wrote nothing.",
+                remedy="Cast it to STRING in a step, or leave it out.",
+            )

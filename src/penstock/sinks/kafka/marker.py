@@ -1,0 +1,212 @@
+"""The marker: how far a pipeline is on a cluster. A group offset, moved in the same transaction as the records.
+
+Marker N+1 means that batch N is there. It is read only when it is decided, never while a transaction that would move
+it is open; and it goes from N to N+1, or to its end when the generation is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import Refused, Unavailable
+from penstock.sinks.kafka.client import Client, cause_of
+from penstock.sinks.kafka.fates import Fate, fate_of, permission
+from penstock.sinks.kafka.names import CLOSED, MARKERS, SHARD
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, TopicPartition
+
+    from penstock.sinks.contract import WriteKey
+
+STORY_BYTES = 1_000
+"""Most bytes that a marker says of its batch; the broker's own limit is 4,095."""
+LOOK_SECONDS = 5.0
+"""How long one look may take before the next."""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A group offset and what is written beside it."""
+
+    offset: int
+    story: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, key: WriteKey, rows: dict[str, int], ranges: list[Any] | None = None) -> Marker:
+        """The marker of a batch. It says as much of it as there is room for."""
+        story = {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "batch": key.batch_id, "digest": key.digest}
+        story |= {"rows": sum(rows.values()), "at": int(time.time())}
+        for more in ({"sinks": rows}, {"ranges": ranges}):
+            if len(_written({**story, **more})) <= STORY_BYTES:
+                story |= more
+        return cls(key.batch_id + 1, story)
+
+    @classmethod
+    def closing(cls, key: WriteKey) -> Marker:
+        return cls(CLOSED, {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "closed": True})
+
+    def renewed(self) -> Marker:
+        """The same marker, said again now."""
+        return Marker(self.offset, {**self.story, "at": int(time.time())})
+
+    def due(self, seconds: float) -> bool:
+        """Was it last said so long ago? Yes, where it does not say when."""
+        return time.time() - float(self.story.get("at", 0)) >= seconds
+
+    @property
+    def batch_id(self) -> int:
+        """The last batch that is there."""
+        return self.offset if self.offset == CLOSED else self.offset - 1
+
+    @property
+    def closed(self) -> bool:
+        return self.offset == CLOSED
+
+    def written(self) -> str:
+        return _written(self.story)
+
+
+def _written(story: dict[str, Any]) -> str:
+    return json.dumps(story, separators=(",", ":"))
+
+
+class Markers:
+    """Reads markers, and says how to write one."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._group = ""
+        self._consumer: Consumer | None = None
+
+    def read(self, app: str, seconds: float) -> Marker | None:
+        """The marker of this application, or None. Waits while a transaction that would move it is undecided."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        deadline = time.monotonic() + seconds
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                [found] = self._of(app).committed([TopicPartition(MARKERS, SHARD)], timeout=min(left, LOOK_SECONDS))
+                if found.error is None:
+                    return None if found.offset < 0 else Marker(found.offset, _read(found.metadata))
+                raise KafkaException(found.error)
+            except KafkaException as error:
+                if fate_of(cause_of(error)) is not Fate.AGAIN or time.monotonic() >= deadline:
+                    raise self._unreadable(app, error) from error
+
+    def position(self, app: str, marker: Marker) -> tuple[list[TopicPartition], Any]:
+        """The marker as a transaction takes it: positions, and whose they are."""
+        return [_position(marker)], self._of(app).consumer_group_metadata()
+
+    def put(self, app: str, marker: Marker) -> None:
+        """Move the marker outside any transaction: for sinks that need none."""
+        from confluent_kafka import KafkaException
+
+        try:
+            [done] = self._of(app).commit(offsets=[_position(marker)], asynchronous=False)
+            if done.error is not None:
+                raise KafkaException(done.error)
+        except KafkaException as error:
+            raise self._unreadable(app, error) from error
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _of(self, app: str) -> Consumer:
+        """The consumer of this group; kept, because a connection costs more than the question."""
+        if self._consumer is None or self._group != app:
+            self.close()
+            self._group, self._consumer = app, self.client.consumer(app)
+        return self._consumer
+
+    def _unreadable(self, app: str, error: Exception) -> Unavailable:
+        cause = cause_of(error)
+        forbidden = fate_of(cause) is Fate.FORBIDDEN
+        return Unavailable(
+            f"topics on {self.client.bootstrap}: the marker of {app} can be neither read nor moved: {cause.str()}.",
+            data="Nothing was written.",
+            remedy=f"Grant what is missing:  {permission(cause, app, None)}" if forbidden else "",
+        )
+
+
+def _position(marker: Marker) -> TopicPartition:
+    from confluent_kafka import TopicPartition
+
+    return TopicPartition(MARKERS, SHARD, marker.offset, metadata=marker.written())
+
+
+def _read(metadata: str | None) -> dict[str, Any]:
+    """What a marker says; nothing, where somebody else moved it."""
+    try:
+        story = json.loads(metadata or "{}")
+    except ValueError:
+        return {}
+    return story if isinstance(story, dict) else {}
+
+
+def recognised(marker: Marker | None, key: WriteKey, known: int | None) -> bool:
+    """Is the batch there already? False: it is the next one. Refused: it is neither, and writing would be wrong.
+
+    `known` is the last batch that the ledger says is there, None if it knows of none.
+    """
+    if marker is None:
+        if known is not None:
+            raise _lost(key, known)
+        return False  # the first batch of this generation on this cluster
+    if marker.offset == key.batch_id + 1 and not marker.closed:
+        if marker.story.get("digest") != key.digest:
+            raise _other(marker, key)
+        return True
+    if marker.offset > key.batch_id:
+        raise _stale(marker, key)
+    if marker.offset < key.batch_id and marker.batch_id != known:
+        raise _gap(marker, key)
+    return False  # the next one: batches in between had no share here, and the ledger knows it
+
+
+def _where(key: WriteKey) -> str:
+    return f"{key.pipeline}, topics of cluster {key.sink}, batch {key.batch_id}"
+
+
+_AFRESH = "Restore the state that belongs to the topics, or start afresh, keeping them:  penstock new-generation"
+
+
+def _lost(key: WriteKey, known: int) -> Refused:
+    return Refused(
+        f"{_where(key)}: the ledger says that batch {known} is there, but group {key.app} has no marker.",
+        data="It was deleted, or it expired; whether this batch was sent cannot be known. Nothing was written.",
+        remedy="Start afresh, keeping the topics:  penstock new-generation",
+    )
+
+
+def _other(marker: Marker, key: WriteKey) -> Refused:
+    return Refused(
+        f"{_where(key)}: the marker of {key.app} says that this batch is there, with the digest "
+        f"{marker.story.get('digest')}; this one has {key.digest}.",
+        data="The same batch id with other content: sending could double rows, skipping could lose them. "
+        "Nothing was written.",
+        remedy=_AFRESH,
+    )
+
+
+def _stale(marker: Marker, key: WriteKey) -> Refused:
+    found = "this generation is closed" if marker.closed else f"batch {marker.batch_id} is there already"
+    return Refused(
+        f"{_where(key)}: this attempt is stale: {found}.",
+        data="Another process runs this pipeline, or the state is older than the topics. Nothing was written.",
+        remedy=_AFRESH,
+    )
+
+
+def _gap(marker: Marker, key: WriteKey) -> Refused:
+    return Refused(
+        f"{_where(key)}: the marker of {key.app} ends at batch {marker.batch_id}: batches "
+        f"{marker.batch_id + 1} to {key.batch_id - 1} are unaccounted for.",
+        data="Every batch moves the marker, empty ones too; going on would leave a hole. Nothing was written.",
+        remedy=_AFRESH,
+    )

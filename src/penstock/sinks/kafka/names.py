@@ -1,0 +1,23 @@
+"""Names that a pipeline goes by on a cluster, and those of its headers. Consumers and other tools rely on them."""
+
+from __future__ import annotations
+
+MARKERS = "penstock-markers"
+"""The topic whose group offsets are the markers. Nothing is ever written to it."""
+SHARD = 0
+"""The only transaction of a batch, so far; a marker's partition is its shard."""
+CLOSED = 2**63 - 1
+"""Marker and watermark of a closed generation: no batch can be newer."""
+
+TOPIC, PARTITION, OFFSET, PIPELINE = (
+    "penstock.topic",
+    "penstock.partition",
+    "penstock.offset",
+    "penstock.pipeline",
+)
+"""Headers of every record: where its row came from, and who sent it. The audit of a topic rests on them."""
+
+
+def transactional_id(app: str, shard: int = SHARD) -> str:
+    """One for each pipeline, generation, cluster and shard, for ever: whoever takes it fences all before."""
+    return f"{app}.{shard}"
