@@ -31,6 +31,7 @@ from penstock.ranges import Range
 from penstock.report import outcome_of, story_of, tell
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Frozen, Receipt, Watermarked
+from penstock.steps.legs import Pass
 from penstock.task import ToSinks, merged
 
 if TYPE_CHECKING:
@@ -54,9 +55,10 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     with clock.step("tables"):  # 5
         receipts = publish_tables(plan, manifest, intent)
     with clock.step("topics"):  # 6
-        receipts |= publish_topics(plan, manifest, intent)
+        receipts |= publish_topics(plan, manifest, intent, last)
     with clock.step("outcome"):  # 7
-        done = outcome_of(intent, manifest, receipts, last, clock, replayed=found is not None)
+        moved = moved_by(plan, manifest)
+        done = outcome_of(intent, manifest, receipts, last, clock, moved=moved, replayed=found is not None)
         outcome = plan.ledger.close(done)
     tell(plan, outcome)
     failpoints.reach("before:return")  # 8
@@ -67,9 +69,10 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock) -> Manifes
     reading = Reading(intent.ranges)
     with clock.step("pass"):  # 2
         end = _end(plan, intent)
-        reports = plan.flow.over(reading.over(rows), intent.batch_id, end).collect()
+        stage = plan.ledger.stage / str(intent.batch_id)
+        reports = Pass(plan.flow, intent.batch_id, end, stage).over(reading.over(rows))
     with clock.step("conserve"):  # 3
-        files, tally = merged(row[0] for row in reports)
+        files, tally = merged(reports)
         none_stops(intent, tally)
         read = reading.close(tally, plan.sinks)
         targets = {**end.targets, **end.letters}
@@ -91,15 +94,21 @@ def publish_tables(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, 
     return receipts
 
 
-def publish_topics(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
+def publish_topics(plan: Plan, manifest: Manifest, intent: Intent, last: Outcome | None) -> dict[str, Receipt]:
     """Commit every cluster's transaction. One that has the batch already recognises it by its marker."""
     story = story_of(manifest, intent)
     receipts: dict[str, Receipt] = {}
     for cluster in plan.topics:
         frozen = {name: manifest.sinks[name] for name in cluster.sinks}
-        receipts |= cluster.commit(frozen, intent.key(cluster.name), story)
+        known = last.last_written.get(cluster.name) if last else None
+        receipts |= cluster.commit(frozen, intent.key(cluster.name), story, known)
         failpoints.reach(f"after:topics:{cluster.name}")
     return receipts
+
+
+def moved_by(plan: Plan, manifest: Manifest) -> list[str]:
+    """The committers whose watermark this batch moves: a table's only with rows, a cluster's marker always."""
+    return [*(name for name in plan.tables if manifest.sinks[name].rows), *(cluster.name for cluster in plan.topics)]
 
 
 def _whole_so_far(plan: Plan, intent: Intent) -> Outcome | None:

@@ -31,17 +31,22 @@ class Desk:
     def take(self, rows: Rows) -> None:
         """Write every row of one partition's batch somewhere, and count its records."""
         source = rows.source
-        fates = self.tally.of(source["topic"][0].as_py(), source["partition"][0].as_py())
+        fates = self.note(rows)
         fates.seen += rows.count()
         fates.cover(*pc.min_max(source["offset"]).as_py().values())
-        fates.warned.update(rows.warned)
-        self.tally.note_unknown(rows.unknown)
         for verdict in rows.verdicts:
             kind = fates.dropped if verdict.drop else fates.stopped if verdict.stop else fates.rejected
             kind[verdict.code] += 1
         for outlet in self.outlets:
             self._bury(source, outlet.take(rows, fates))
         self._bury(source, [verdict for verdict in rows.verdicts if not verdict.drop and not verdict.stop])
+
+    def note(self, rows: Rows) -> Fates:
+        """Count what was noticed on the way, beside the records' fates; the fates of these rows' partition."""
+        fates = self.tally.of(rows.source["topic"][0].as_py(), rows.source["partition"][0].as_py())
+        fates.warned.update(rows.warned)
+        self.tally.note_unknown(rows.unknown)
+        return fates
 
     def _bury(self, source: pa.RecordBatch, verdicts: list[Verdict]) -> None:
         if verdicts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from penstock.clock import Clock
@@ -20,9 +21,11 @@ def story_of(manifest: Manifest, intent: Intent) -> dict[str, Any]:
         "generation": intent.generation,
         "batch_id": intent.batch_id,
         "digest": intent.digest,
+        "ledger": intent.ledger,
         "read": manifest.read,
         "rejected": dict(manifest.tally.total().rejected),
         "ranges": [[part.topic, part.partition, part.start, part.end] for part in intent.ranges],
+        "sinks": {name: frozen.rows for name, frozen in manifest.sinks.items()},
     }
 
 
@@ -34,10 +37,17 @@ def outcome_of(
     clock: Clock,
     *,
     replayed: bool,
+    clusters: Iterable[str] = (),
 ) -> Outcome:
-    """What the batch came to, with the totals of the generation carried on."""
-    last_written = dict(earlier.last_written) if earlier else {}
-    last_written |= {name: intent.batch_id for name in receipts if manifest.sinks[name].rows}
+    """What the batch came to, with the totals of the generation carried on.
+
+    `clusters` are those that the batch moved a marker on: they have it, with rows or without.
+    """
+    last_written, targets = (dict(earlier.last_written), dict(earlier.targets)) if earlier else ({}, {})
+    written = [name for name in receipts if manifest.sinks[name].rows]
+    last_written |= dict.fromkeys([*written, *clusters], intent.batch_id)
+    tables = {name: manifest.sinks[name].target.get("table_id") for name in written}
+    targets |= {name: str(table) for name, table in tables.items() if table}
     totals = Fates()
     for part in (earlier.totals if earlier else Fates(), manifest.tally.total()):
         totals.add(part)
@@ -55,6 +65,7 @@ def outcome_of(
         seconds=clock.seconds,
         phases=clock.phases,
         replayed=replayed,
+        targets=targets,
     )
 
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import gc
 import json
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, reduce
+from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from penstock.crossing import to_form
 from penstock.desk import Desk
 from penstock.intake import Intake
 from penstock.letters import Sender
-from penstock.rows import Rows
+from penstock.rows import Mask, Rows
 from penstock.sinks.contract import FrozenFile, Target
 from penstock.tally import Tally
 
@@ -109,6 +113,54 @@ class _Sinks:
 
     def close(self) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"report": [json.dumps(self.desk.close())]})
+
+
+@dataclass(frozen=True)
+class ToStage:
+    """The end of a leg: what is out ends here, what is on its way is staged for the next leg."""
+
+    sender: Sender
+    letters: dict[str, Target]
+    folder: Path
+
+    def open(self, tag: str) -> _Staging:
+        return _Staging(Desk(self.sender, {}, self.letters, tag), self.folder / f"{tag}-{uuid.uuid4().hex[:8]}.parquet")
+
+
+class _Staging:
+    def __init__(self, desk: Desk, file: Path) -> None:
+        self.desk, self.file = desk, file
+        self.writer: pq.ParquetWriter | None = None
+
+    def take(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        good = rows.good()
+        self.desk.note(rows)
+        if not good.all():
+            self.desk.take(taken(rows, ~good))
+        if good.any():
+            batch = to_form(taken(rows, good))
+            if self.writer is None:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                self.writer = pq.ParquetWriter(self.file, batch.schema, compression="lz4", use_dictionary=False)
+            self.writer.write_batch(batch)
+        yield from ()
+
+    def close(self) -> Iterator[pa.RecordBatch]:
+        staged = []
+        if self.writer is not None:
+            self.writer.close()
+            staged = [str(self.file)]
+        yield pa.RecordBatch.from_pydict({"report": [json.dumps({**self.desk.close(), "staged": staged})]})
+
+
+def taken(rows: Rows, mask: Mask) -> Rows:
+    """These of the rows, without what was noted of all of them."""
+    places = np.flatnonzero(mask)
+    now_at = dict(zip(places.tolist(), range(len(places)), strict=True))
+    verdicts = (v._replace(row=now_at[v.row]) for v in rows.verdicts if v.row in now_at)
+    numbers = None if rows.records is None else rows.records[mask]
+    at = pa.array(places)
+    return Rows(rows.source.take(at), rows.data.take(at), tuple(verdicts), numbers)
 
 
 @cache

@@ -4,20 +4,19 @@
 
 A stage is Arrow (it runs in the Python worker: decode, Python steps over Arrow batches, write) or Spark (SQL).
 Adjacent Arrow stages make one `mapInArrow`; adjacent Spark stages make one projection after another. A pipeline
-without SQL is a single segment.
+without SQL is a single segment. In front of a Python step over DataFrames the batch is staged: a leg ends there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from penstock.crossing import with_form
-from penstock.intake import FromSource, FromSpark, Intake
-from penstock.rows import SOURCE
+from penstock.intake import FromSpark, Intake
 from penstock.steps.frame import Frame
 from penstock.steps.python import PythonStep
 from penstock.task import REPORT, Exit, ToSpark, Work
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.formats.contract import FormatOptions
+    from penstock.steps.staged import StagedStep
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,13 @@ class Stage:
     """One stage, learned: what it does and what it gives."""
 
     name: str
-    """`decode`, `checks`, a step's name, or `routes`."""
-    runs_in: Literal["arrow", "spark"]
+    """`checks`, a step's name, or `routes`."""
+    runs_in: Literal["arrow", "spark", "staged"]
     columns: pa.Schema
     """The data columns behind it."""
     arrow: PythonStep | None = None
     spark: Callable[[Frame], Frame] | None = None
+    staged: StagedStep | None = None
     multiplies: bool = False
     """May it make several rows of one record?"""
 
@@ -50,7 +51,7 @@ class Flow:
 
     decode: FormatOptions
     stages: tuple[Stage, ...] = ()
-    routed: tuple[str, ...] = field(default=())
+    routed: tuple[str, ...] = ()
     """Sinks whose own expressions are worked out in front of the write."""
 
     @property
@@ -58,24 +59,20 @@ class Flow:
         """What the sinks see."""
         return self.stages[-1].columns if self.stages else self.decode.columns()
 
-    def over(self, source: DataFrame, batch_id: int, end: Exit) -> DataFrame:
-        """The pass over a batch: source rows in, one report a task out."""
-        needed = [name for name in SOURCE.names if self.stages or name != "timestamp_type"]  # each costs CPU to cross
-        builder = _Builder(source.select(*needed), FromSource(self.decode), self.decode.columns(), batch_id)
-        for stage in self.stages:
-            builder.add(stage)
-        return builder.finish(end, self.routed)
 
-
-class _Builder:
+class Builder:
     """Puts stages together: Arrow stages are gathered until a Spark stage comes, or the end."""
 
-    def __init__(self, rows: DataFrame, intake: Intake, columns: pa.Schema, batch_id: int) -> None:
+    def __init__(self, rows: DataFrame, intake: Intake | None, columns: pa.Schema, batch_id: int) -> None:
         self.rows, self.columns, self.batch_id = rows, columns, batch_id
-        self.intake: Intake | None = intake
+        self.intake = intake
         """What the next Arrow segment begins with; None while rows are in Spark."""
         self.gathered: list[PythonStep] = []
         self.multiplied = False
+
+    def add_all(self, stages: Iterable[Stage]) -> None:
+        for stage in stages:
+            self.add(stage)
 
     def add(self, stage: Stage) -> None:
         if stage.arrow is not None:
@@ -87,7 +84,7 @@ class _Builder:
         self.columns = stage.columns
         self.multiplied |= stage.multiplies
 
-    def finish(self, end: Exit, routed: tuple[str, ...]) -> DataFrame:
+    def finish(self, end: Exit, routed: tuple[str, ...] = ()) -> DataFrame:
         self._into_arrow(routed)
         return self._segment(end, REPORT)
 
@@ -104,6 +101,10 @@ class _Builder:
         work = Work(self.batch_id, self.intake, tuple(self.gathered), end)
         self.intake, self.gathered = None, []
         return self.rows.mapInArrow(work, schema)
+
+
+def collected(reports: DataFrame) -> list[str]:
+    return [row[0] for row in reports.collect()]
 
 
 def spark_schema(columns: pa.Schema) -> StructType:

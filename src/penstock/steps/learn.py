@@ -26,6 +26,7 @@ from penstock.steps.functions import NOTHING, find, takes
 from penstock.steps.python import KEPT, PythonStep, visible
 from penstock.steps.queries import columns_of, queried
 from penstock.steps.routes import Route, routed
+from penstock.steps.staged import StagedStep, seen, shaped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,14 +77,27 @@ class Learner:
     def _python(self, step: Step, reference: str) -> None:
         folder = str(self.pipeline.folder)
         if takes(reference, folder) == "spark":
-            raise StepRefused(
-                f"python step {reference}: steps over a Spark DataFrame come with a later version.",
-                data=NOTHING,
-                remedy="Take a pyarrow.RecordBatch, or write it as  sql:",
-            )
+            self._staged(step.name, reference, folder)
+            return
         self.columns = columns_given(reference, folder, self.columns, step.name)
         stage = PythonStep(step.name, reference, folder, self.columns)
         self.stages.append(Stage(step.name, "arrow", self.columns, arrow=stage, multiplies=True))
+
+    def _staged(self, name: str, reference: str, folder: str) -> None:
+        """A step over DataFrames, called on zero rows. Raises StepRefused if it gives none, or without lineage."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        given = self.columns
+        try:
+            made = shaped(find(reference, folder)(seen(self._empty(strict=True))), reference)
+        except (StepRefused, PySparkException):
+            raise
+        except Exception as error:
+            raise raised_on_nothing(reference, error) from error
+        self.columns = to_arrow_schema(made.drop(*KEPT).schema, timezone="UTC")
+        step = StagedStep(name, reference, folder, given, self.columns)
+        self.stages.append(Stage(name, "staged", self.columns, staged=step, multiplies=True))
 
     def _routes(self) -> tuple[str, ...]:
         """The sinks with expressions of their own; they are worked out in one Spark stage in front of the write."""
@@ -144,12 +158,7 @@ def columns_given(reference: str, folder: str, columns: pa.Schema, name: str) ->
     except StepRefused:
         raise
     except Exception as error:
-        raise StepRefused(
-            f"python step {reference}: called on zero rows, to learn its columns, it raised "
-            f"{type(error).__name__}: {error}",
-            data=NOTHING,
-            remedy="Let it return no rows, in the columns it gives, when it gets none.",
-        ) from error
+        raise raised_on_nothing(reference, error) from error
     if not isinstance(made, pa.RecordBatch):
         given = pa.schema([])
     else:
@@ -163,6 +172,15 @@ def columns_given(reference: str, folder: str, columns: pa.Schema, name: str) ->
             remedy=f"Name it otherwise. It must keep {', '.join(KEPT)} and may keep the rest of penstock's columns.",
         )
     return given
+
+
+def raised_on_nothing(reference: str, error: Exception) -> StepRefused:
+    return StepRefused(
+        f"python step {reference}: called on zero rows, to learn its columns, it raised "
+        f"{type(error).__name__}: {error}",
+        data=NOTHING,
+        remedy="Let it return no rows, in the columns it gives, when it gets none.",
+    )
 
 
 def _allowed() -> tuple[str, ...]:

@@ -1,0 +1,93 @@
+"""The pass over a batch, leg by leg. Nearly always there is one leg, from the source to the sinks.
+
+A Python step over DataFrames begins another: what goes into it was staged at the end of the leg before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.intake import FromSource
+from penstock.rows import SOURCE
+from penstock.steps.flow import Builder, Flow, Stage, collected
+from penstock.steps.frame import Frame
+from penstock.steps.hunt import Record, hunt
+from penstock.steps.staged import StagedStep
+from penstock.task import ToSinks, ToStage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Pass:
+    """One pass over one batch; `folder` is the batch's own."""
+
+    def __init__(self, flow: Flow, batch_id: int, end: ToSinks, folder: Path) -> None:
+        self.flow, self.batch_id, self.end, self.folder = flow, batch_id, end, folder
+
+    def over(self, source: DataFrame) -> list[str]:
+        """Source rows in, every task's report out."""
+        first, *later = legs_of(self.flow.stages)
+        needed = [name for name in SOURCE.names if self.flow.stages or name != "timestamp_type"]  # each costs CPU
+        decode = self.flow.decode
+        builder = Builder(source.select(*needed), FromSource(decode), decode.columns(), self.batch_id)
+        builder.add_all(first)
+        newest = self._finish(builder, last=not later)
+        reports = list(newest)
+        for number, leg in enumerate(later, start=1):
+            newest = self._leg(source, leg, _staged_files(newest), last=number == len(later))
+            reports += newest
+        return reports
+
+    def _finish(self, builder: Builder, *, last: bool) -> list[str]:
+        if last:
+            return collected(builder.finish(self.end, self.flow.routed))
+        return collected(builder.finish(ToStage(self.end.sender, self.end.letters, self.folder)))
+
+    def _leg(self, source: DataFrame, leg: Sequence[Stage], files: list[str], *, last: bool) -> list[str]:
+        """A leg that begins with a staged step; if that raises, once more without the records on which it does."""
+        step = leg[0].staged
+        assert step is not None, "a later leg begins with a staged step"
+        staged = step.read(source.sparkSession, [Path(file) for file in files])
+        try:
+            return self._finish(self._builder(step, staged, leg, []), last=last)
+        except Exception:
+            failed = hunt(staged.rows, lambda rows: _works(step, rows), step.name)
+            if not failed:
+                raise
+        return self._finish(self._builder(step, staged, leg, failed), last=last)
+
+    def _builder(self, step: StagedStep, staged: Frame, leg: Sequence[Stage], failed: list[Record]) -> Builder:
+        builder = Builder(step.over(staged, failed).rows, None, step.columns, self.batch_id)
+        builder.multiplied = True
+        builder.add_all(leg[1:])
+        return builder
+
+
+def legs_of(stages: Sequence[Stage]) -> list[list[Stage]]:
+    """The stages in legs; each but the first begins with a staged step."""
+    legs: list[list[Stage]] = [[]]
+    for stage in stages:
+        if stage.staged is not None:
+            legs.append([])
+        legs[-1].append(stage)
+    return legs
+
+
+def _staged_files(reports: Sequence[str]) -> list[str]:
+    """The files that a leg left for the next."""
+    return [file for report in reports for file in json.loads(report).get("staged", ())]
+
+
+def _works(step: StagedStep, rows: DataFrame) -> bool:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        step.made(rows).write.format("noop").mode("overwrite").save()
+    except (PySparkException, Py4JError):
+        return False
+    return True
