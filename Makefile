@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in .venv/bin/python python3.13 python3.12 python3.11 pyt
 BIN := .venv/bin
 TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
 
-.PHONY: help setup demo test lint types unit spark broker faults bench-quick format lock clean
+.PHONY: help setup demo test lint types unit spark broker faults bench-quick format reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench-quick: setup ## the main job of the benchmark: the tutorial's way and ours
 
 format: setup ## rewrite the sources in the project's style
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+reference: setup ## the reference page and the JSON Schema of the pipeline file, made afresh from the options models
+	@$(BIN)/python scripts/reference.py
 
 lock: setup ## new versions of the pinned packages: rewrites requirements*.lock
 	@scripts/lock.sh

@@ -58,4 +58,4 @@ def _brokers(value: object) -> object:
     return _LIST.validate_python(value)
 
 
-Brokers = Annotated[Literal["dev"] | tuple[str, ...], BeforeValidator(_brokers)]
+Brokers = Annotated[Literal["dev"] | tuple[Annotated[str, Noun("host:port")], ...], BeforeValidator(_brokers)]

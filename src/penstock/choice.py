@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler, SerializationInfo, ValidationError
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, SerializationInfo, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from penstock.options import Options, Wrong, all_of, detail, errors_of
@@ -28,6 +28,21 @@ class Choice:
             self.read,
             serialization=core_schema.plain_serializer_function_ser_schema(self.write, info_arg=True),
         )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """A word, or a map with that word as its only key."""
+        models = {word: self.kind[word] for word in self.kind}
+        alone = [word for word, model in models.items() if not needed(model)]
+        maps = [
+            {
+                "type": "object",
+                "properties": {word: model.__get_pydantic_json_schema__(model.__pydantic_core_schema__, handler)},
+                "required": [word],
+                "additionalProperties": False,
+            }
+            for word, model in models.items()
+        ]
+        return {"oneOf": [*([{"enum": alone}] if alone else []), *maps]}
 
     def read(self, value: object) -> Options:
         """The options that this value stands for."""
@@ -53,10 +68,10 @@ class Choice:
             wrong = Wrong(f"there is no {self.kind.noun} `{word}`.{did_you_mean(word, self.kind)}")
             raise all_of(self.kind.noun, [detail(wrong, at)])
         model = self.kind[word]
-        needed = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
-        if word_only and needed:
+        missing = needed(model) if word_only else []
+        if missing:
             raise Wrong(
-                f"`{word}` needs settings: {_listed(needed)}.", f"Write it like  {{{word}: {{{needed[0]}: ...}}}}"
+                f"`{word}` needs settings: {_listed(missing)}.", f"Write it like  {{{word}: {{{missing[0]}: ...}}}}"
             )
         try:
             return model.model_validate(body)
@@ -74,6 +89,11 @@ class Choice:
         found = " and ".join(f"`{word}`" for word in value) or "none"
         count = Wrong(f"needs exactly one {noun}: {_listed(self.kind, 'or')}.", f"Found {found}.")
         return all_of(noun, strange or [detail(count)])
+
+
+def needed(model: type[Options]) -> list[str]:
+    """The keys without which this part cannot be: a word alone does not do."""
+    return [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

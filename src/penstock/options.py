@@ -17,9 +17,11 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     StringConstraints,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
@@ -63,10 +65,21 @@ class Options(BaseModel):
         extra="forbid", frozen=True, strict=True, hide_input_in_errors=True, use_attribute_docstrings=True
     )
 
+    exactly_one: ClassVar[tuple[str, ...]] = ()
+    """Keys of which a file has just one. `between` says so in words; the JSON Schema reads it here."""
+
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
         """What is wrong between the settings of this part, judged by the keys that were written."""
         yield from ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        made = handler.resolve_ref_schema(handler(schema))
+        made["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
+        if cls.exactly_one:
+            made["oneOf"] = [{"required": [key]} for key in cls.exactly_one]
+        return made
 
     @model_validator(mode="wrap")
     @classmethod
@@ -140,6 +153,16 @@ class _Quantity:
         )
 
     @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        pattern = rf"^\s*[0-9]+(\.[0-9]+)?\s*({'|'.join(cls._words())})\s*$"
+        return {"type": "string", "pattern": pattern, "examples": [cls.example]}
+
+    @classmethod
+    def _words(cls) -> list[str]:
+        """Every way to write a unit."""
+        return list(cls.units)
+
+    @classmethod
     def _read(cls, value: object) -> _Quantity:
         if isinstance(value, cls):
             return value
@@ -167,6 +190,10 @@ class Duration(_Quantity):
     def _unit(cls, word: str) -> float | None:
         return cls.units.get(word.removesuffix("s") + "s")
 
+    @classmethod
+    def _words(cls) -> list[str]:
+        return [f"{unit.removesuffix('s')}s?" for unit in cls.units]
+
     @property
     def seconds(self) -> float:
         return self.amount
@@ -192,7 +219,7 @@ def _text(value: object) -> object:
     return value
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """Text in a map of settings: YAML's 1 and true are taken as `1` and `true`."""
 
 __all__ = [

@@ -19,6 +19,9 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/")
 class Relative:
     """Marks a text field as a path that is relative to the folder of the pipeline file."""
 
+    def __init__(self, noun: str = "path") -> None:
+        self.noun = noun
+
 
 def _plain(value: str, example: str = "./lake/orders") -> str:
     """A path that this version can use, or what is wrong with it."""
@@ -56,7 +59,7 @@ def _folder(value: str) -> str:
 
 FolderPath = Annotated[str, AfterValidator(_folder), Relative()]
 """A folder: a path of this machine, or `file:///...`."""
-Table = Annotated[str, AfterValidator(_table), Relative()]
+Table = Annotated[str, AfterValidator(_table), Relative("table")]
 """A table by its path. Names without a `/` are kept for the catalog."""
 
 

@@ -18,7 +18,10 @@ from penstock.stages import Check, Step, named
 
 
 class Sink(Options):
-    """Where rows go: exactly one sort of sink, `Sink(to=Delta(...))` or `Sink(delta=Delta(...))`."""
+    """Where rows go: exactly one sort of sink, and which rows it takes.
+
+    In Python: `Sink(to=Delta(...))` or `Sink(delta=Delta(...))`.
+    """
 
     to: Annotated[Any, Choice(sinks)] = Field(description="The sort of sink and its settings.")
     where: RuleText | None = Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator
 
@@ -59,6 +59,8 @@ class Step(Options):
         "`pyspark.sql.DataFrame`, says what it takes and gives. Keeps `_topic, _partition, _offset`.",
     )
     name: Name = Field("", validate_default=False, description="For counters and errors. Default `step<n>`.")
+
+    exactly_one: ClassVar = KINDS
 
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:

@@ -22,6 +22,7 @@ from penstock.observe import events
 from penstock.rows import DEAD_LETTER
 from penstock.spec import pipeline_from_text
 from penstock.spec.reference import page as with_tables
+from penstock.spec.schema import schema_text
 from tests.docs.pages import (
     PAGES,
     ROOT,
@@ -134,10 +135,11 @@ def test_python_blocks_that_need_no_table_run(block: Block, tmp_path: Path) -> N
     subprocess.run([sys.executable, "-c", block.text], cwd=tmp_path, env=environment, check=True, timeout=60)
 
 
-def test_the_tables_of_every_key_are_fresh() -> None:
-    text = (ROOT / "docs" / "pipeline-file.md").read_text(encoding="utf-8")
-    mend = "docs/pipeline-file.md is stale. Mend it:  .venv/bin/python scripts/reference.py"
-    assert text == with_tables(text), mend
+def test_the_reference_page_and_the_json_schema_are_fresh() -> None:
+    page, schema = ROOT / "docs" / "pipeline-file.md", ROOT / "docs" / "pipeline.schema.json"
+    text = page.read_text(encoding="utf-8")
+    assert text == with_tables(text), "docs/pipeline-file.md is stale. Mend it:  make reference"
+    assert schema.read_text(encoding="utf-8") == schema_text(), "docs/pipeline.schema.json is stale:  make reference"
 
 
 def test_the_exit_codes_are_those_of_the_errors() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from penstock.cli import demo, dev, generation, init, jars, run, status, validate, version
+from penstock.cli import demo, describe, dev, generation, init, jars, run, status, validate, version
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 app.command()(init.init)
 app.command()(validate.validate)
+app.command()(describe.describe)
 app.command()(run.run)
 app.command()(status.status)
 app.command("new-generation")(generation.new_generation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter
 
@@ -102,10 +102,11 @@ class Kafka(Options):
         "committed", description="Whether records of aborted transactions are left out."
     )
 
+    exactly_one: ClassVar = ("topics", "pattern", "partitions")
+
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
-        ways = ("topics", "pattern", "partitions")
-        found = [f"`{way}`" for way in ways if way in given]
+        found = [f"`{way}`" for way in cls.exactly_one if way in given]
         if len(found) != 1:
             remedy = f"Found {' and '.join(found)}." if found else "Found none. Try  topics: [orders]"
             yield Wrong("needs exactly one of `topics`, `pattern`, `partitions`.", remedy)

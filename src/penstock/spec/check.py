@@ -112,7 +112,8 @@ class _Late:
         """The same words without what a reference brought in: it may be a secret."""
         if self.references is None:
             return message, remedy
-        safe, mend = (self.references.discreet(text, spot.path) for text in (message, remedy))
+        path = None if spot.on_key else spot.path
+        safe, mend = (self.references.discreet(text, path) for text in (message, remedy))
         return safe or VAGUE, mend if mend or not remedy else words.found(spot.node, spot.path)
 
     def _follows(self, kind: str, error: object, spot: Spot) -> bool:

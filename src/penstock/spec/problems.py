@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+_SECRET = re.compile(r"secret|password|token|credential|passwd|(^|[._-])key$", re.IGNORECASE)
+
 Path = tuple[str | int, ...]
 """The keys and list places that lead to a value: `("source", "kafka", "topics", 0)`."""
 
@@ -44,6 +46,11 @@ def spelled(path: Path) -> str:
         else:
             text += ("." if text else "") + (part if re.fullmatch(r"[\w-]+", part) else f"`{shortened(part)}`")
     return text
+
+
+def may_be_secret(key: str | int) -> bool:
+    """Does this key look as if it held a password? What it holds is not shown then."""
+    return bool(_SECRET.search(str(key)))
 
 
 def shortened(text: str, limit: int = 60) -> str:

@@ -88,14 +88,16 @@ class References:
             return str(reference)
         return str(Reference("file", os.path.normpath(self.folder / reference.name)))
 
-    def discreet(self, text: str, path: Path) -> str:
-        """The text without anything that a reference brought in; empty if it cannot be told apart."""
+    def discreet(self, text: str, path: Path | None) -> str:
+        """The text without anything that a reference brought in; empty if it cannot be told apart.
+
+        What stands at `path`, or in the list there, is looked for piece by piece: a message may have cut it up.
+        """
         for each in self.filled:
             text = text.replace(f"`{each.value}`", f"`{each.written}`") if each.value else text
         for each in self.filled:
-            near = each.path[: len(path)] == path
+            near = path is not None and path in (each.path, each.path[:-1])
             secrets = re.findall(r"\w{3,}", each.value) if near else [each.value] if len(each.value) > 5 else []
-            bare = text.replace(each.written, "")
-            if any(secret in bare for secret in secrets):
+            if any(secret in text.replace(each.written, "") for secret in secrets):
                 return ""
         return text

@@ -176,7 +176,7 @@ def _scalar(kind: Any, marks: tuple[Any, ...]) -> Shape:
     relative = language = False
     for mark in marks:
         if isinstance(mark, Relative):
-            relative, noun = True, getattr(mark, "noun", "path")
+            relative, noun = True, mark.noun
         elif hasattr(mark, "noun"):
             noun, language = mark.noun, language or not getattr(mark, "references", False)
         elif isinstance(mark, StringConstraints) and mark.pattern:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ruamel.yaml import events as yaml
 
-from penstock.spec.problems import Path, Place, shortened
+from penstock.spec.problems import Path, Place, may_be_secret, shortened
 
 MOST_NODES = 20_000
 """Aliases counted as often as they are used: a file that unfolds to more is an attack or a mistake."""
@@ -108,7 +108,7 @@ class Builder:
         if len(path) > DEEPEST:
             self._stop(_place(event), path[:3], f"the file is nested more than {DEEPEST} levels deep.")
         if event.tag is not None:
-            self._add(_place(event), path, f"tags like `{shortened(str(event.tag))}` are not taken.", "Take it out.")
+            self._add(_place(event), path, f"tags like `{_shown('!', event.tag, path)}` are not taken.", "Take it out.")
         if event.anchor:
             self.anchors[event.anchor] = None
         before = self.nodes
@@ -119,13 +119,12 @@ class Builder:
         return node
 
     def _alias(self, event: Any, path: Path) -> Node:
+        name = _shown("", event.anchor, path)
         if event.anchor not in self.anchors:
-            self._stop(
-                _place(event), path, f"`*{event.anchor}` refers to nothing: there is no `&{event.anchor}` before it."
-            )
+            self._stop(_place(event), path, f"`*{name}` refers to nothing: there is no `&{name}` before it.")
         node = self.anchors[event.anchor]
         if node is None:
-            self._stop(_place(event), path, f"`*{event.anchor}` contains itself.")
+            self._stop(_place(event), path, f"`*{name}` contains itself.")
         assert node is not None
         self._count(event, path, node.size)
         return deepcopy(node)  # references are filled in place, and differently at each place
@@ -228,6 +227,11 @@ def _remember(value: Any, text: str) -> Any:
     if isinstance(value, WrittenInt | WrittenFloat):
         value.written = text
     return value
+
+
+def _shown(mark: str, text: object, path: Path) -> str:
+    """A tag or an alias as it was written; not where a password that begins so was meant."""
+    return f"{mark}..." if path and may_be_secret(path[-1]) else shortened(str(text))
 
 
 def _place(event: Any) -> Place:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.options import IN_WORDS, Wrong
-from penstock.spec.problems import Path, shortened
+from penstock.spec.problems import Path, may_be_secret, shortened
 from penstock.spec.tree import Node
 
 Context = Mapping[str, Any]
-_SECRET = re.compile(r"secret|password|token|credential|passwd|(^|[._-])key$", re.IGNORECASE)
 
 _TEXTS: dict[str, str] = {
     "model_type": "needs a map of settings.",
@@ -53,7 +52,7 @@ def found(node: Node | None, path: Path, error: Wrong | None = None, *, alien: b
 
     `alien`: it is a reference, and what it stands for does not read as the type that is wanted.
     """
-    if node is None or (error and error.quiet) or any(_SECRET.search(str(part)) for part in path[-1:]):
+    if node is None or (error and error.quiet) or any(map(may_be_secret, path[-1:])):
         return ""
     if error and ("Found" in error.remedy or f"`{node.written}`" in error.what):
         return ""
