@@ -11,8 +11,11 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from penstock.errors import Refused
 
 
 def create_once(path: Path, body: bytes) -> bytes:
@@ -50,7 +53,20 @@ def read(path: Path) -> bytes | None:
 
 def read_json(path: Path) -> dict[str, Any] | None:
     body = read(path)
-    return None if body is None else dict(json.loads(body))
+    return None if body is None else parse(path, body)
+
+
+def parse(path: Path, body: bytes) -> dict[str, Any]:
+    """The object in this file. Refuses a file that is not whole: ours always are, so somebody or the disk cut it."""
+    try:
+        return dict(json.loads(body))
+    except (ValueError, TypeError) as error:
+        raise Refused(
+            f"{path} is damaged: it holds {len(body)} bytes that are not a whole JSON object.",
+            data="penstock never leaves such a file: the disk failed, or it was edited. Nothing was written.",
+            remedy="Restore this file from a backup. If there is none, go on from what the sinks hold:  "
+            "penstock checkpoint rebuild",
+        ) from error
 
 
 def to_json(value: dict[str, Any]) -> bytes:
@@ -60,12 +76,23 @@ def to_json(value: dict[str, Any]) -> bytes:
 
 def numbered(folder: Path, suffix: str = "") -> list[int]:
     """The numbers N of the files `N<suffix>` in `folder`, ascending."""
-    try:
-        names = [path.name for path in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    names = (path.name for path in listed(folder))
     stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
     return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+
+def listed(folder: Path) -> list[Path]:
+    """Everything in `folder`; nothing, if there is no such folder."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove these files; one that is gone already is fine."""
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def remove_tree(folder: Path) -> None:

@@ -36,9 +36,14 @@ def ranges_between(start: Positions, end: Positions, first: Positions) -> tuple[
     )
 
 
-def digest_of(pipeline: str, generation: int, batch_id: int, ranges: Iterable[Range]) -> str:
-    """Names a batch by what it reads: the same batch always has the same digest."""
-    body = [pipeline, generation, batch_id, [[r.topic, r.partition, r.start, r.end] for r in sorted(ranges)]]
+def digest_of(pipeline: str, generation: int, batch_id: int, ranges: Iterable[Range], ledger: str = "") -> str:
+    """Names a batch by whose it is and what it reads: the same batch always has the same digest.
+
+    `ledger` is the id of the generation's ledger, so that no sink takes a batch of another pipeline for ours.
+    """
+    body: list[Any] = [pipeline, generation, batch_id, [[r.topic, r.partition, r.start, r.end] for r in sorted(ranges)]]
+    if ledger:
+        body.append(ledger)
     return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
 

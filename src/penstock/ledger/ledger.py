@@ -4,21 +4,28 @@
 <state>/ledger/g<gen>/intents/N.json     before any side effect
 <state>/stage/g<gen>/N/manifest-K.json   after the pass; the highest K rules
 <state>/ledger/g<gen>/outcomes/N.json    after every sink has batch N
+
+Intents and outcomes older than some thousand batches are folded into archives beside them: see shelf.py.
 """
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from penstock import files
 from penstock.errors import Refused
 from penstock.ledger.records import Intent, Manifest, Outcome
+from penstock.ledger.shelf import BLOCK, Shelf
+from penstock.origin import Origin, same_origin
 from penstock.ranges import Positions, Range, digest_of, positions_from_spark, positions_to_spark
 from penstock.version import __version__
+
+NOWHERE = Origin()
 
 
 def now() -> str:
@@ -32,6 +39,9 @@ class Ledger:
         self.pipeline, self.generation, self.run = pipeline, generation, run
         self.folder = state / "ledger" / f"g{generation}"
         self.stage = state / "stage" / f"g{generation}"
+        self.intents, self.closed = Shelf(self.folder, "intents"), Shelf(self.folder, "outcomes")
+        self._id = ""
+        self._origin: Origin | None = None
 
     @classmethod
     def find(cls, state: Path, pipeline: str, run: str = "") -> Ledger | None:
@@ -40,10 +50,10 @@ class Ledger:
         generations = [int(name) for name in names if name.isdecimal()]
         return cls(state, pipeline, max(generations), run) if generations else None
 
-    def open(self, start: Positions | None = None) -> Positions | None:
+    def open(self, start: Positions | None = None, about: Mapping[str, Any] | None = None) -> Positions | None:
         """Write down who this is, or read it: where this generation starts, if not where the pipeline file says.
 
-        Another pipeline's state is refused.
+        `about` tells people what it reads and writes. Another pipeline's state is refused.
         """
         identity = {
             "pipeline": self.pipeline,
@@ -52,31 +62,70 @@ class Ledger:
             "created_at": now(),
             "version": __version__,
             "start": None if start is None else positions_to_spark(start),
+            **(about or {}),
         }
-        stands = json.loads(files.create_once(self.folder / "generation.json", files.to_json(identity)))
+        path = self.folder / "generation.json"
+        stands = files.parse(path, files.create_once(path, files.to_json(identity)))
         if stands["pipeline"] != self.pipeline:
             raise Refused(
                 f"{self.pipeline}: this state folder belongs to the pipeline `{stands['pipeline']}`.",
                 data="Nothing was written.",
                 remedy="Give each pipeline a state of its own:  state: ./state/" + self.pipeline,
             )
+        self.fold()
         return None if stands["start"] is None else positions_from_spark(stands["start"])
 
+    @property
+    def id(self) -> str:
+        """What tells this ledger from that of another pipeline of the same name; empty before it was opened."""
+        if not self._id:
+            self._id = (files.read_json(self.folder / "generation.json") or {}).get("id", "")
+        return self._id
+
     # 1 intent
-    def intend(self, batch_id: int, ranges: tuple[Range, ...], fingerprint: str) -> Intent:
-        """What batch `batch_id` reads, as it was first written down. Halts if it would now read other ranges."""
-        digest = digest_of(self.pipeline, self.generation, batch_id, ranges)
-        mine = Intent(self.pipeline, self.generation, batch_id, ranges, digest, fingerprint, self.run, now())
-        path = self.folder / "intents" / f"{batch_id}.json"
-        stands = Intent.from_json(json.loads(files.create_once(path, files.to_json(mine.to_json()))))
-        if stands.digest != digest:
+    def intend(self, batch_id: int, ranges: tuple[Range, ...], fingerprint: str, origin: Origin = NOWHERE) -> Intent:
+        """What batch `batch_id` reads, as it was first written down. Halts if it would now read other records."""
+        same_origin(self.pipeline, self.origin, origin, "penstock new-generation")
+        digest = digest_of(self.pipeline, self.generation, batch_id, ranges, self.id)
+        mine = Intent(
+            pipeline=self.pipeline,
+            generation=self.generation,
+            batch_id=batch_id,
+            ranges=ranges,
+            digest=digest,
+            fingerprint=fingerprint,
+            run=self.run,
+            created_at=now(),
+            origin=origin,
+            ledger=self.id,
+        )
+        stands = Intent.from_json(self.intents.put(batch_id, mine.to_json()))
+        if stands.ranges != ranges:
             raise Refused(
                 f"{self.pipeline}, batch {batch_id}: it was to read {_say(stands.ranges)}, "
                 f"but the checkpoint now says {_say(ranges)}.",
                 data="Nothing of this batch was written.",
                 remedy="The state folder was changed or restored from a backup. Restore all of it from one moment.",
             )
+        same_origin(self.pipeline, stands.origin, origin, "penstock new-generation")
+        self._origin = stands.origin
         return stands
+
+    @property
+    def origin(self) -> Origin:
+        """The topics that the newest batch reads or read."""
+        if self._origin is None:
+            newest = self.last_intent()
+            self._origin = newest.origin if newest else NOWHERE
+        return self._origin
+
+    def last_intent(self) -> Intent | None:
+        last = self.intents.last
+        return None if last is None else self.intent(last)
+
+    def intent(self, batch_id: int) -> Intent | None:
+        body = self.intents.get(batch_id)
+        return None if body is None else Intent.from_json(body)
 
     # 4 freeze
     def manifest(self, intent: Intent) -> Manifest | None:
@@ -92,7 +141,7 @@ class Ledger:
         """Make this manifest the one that counts; of two writers at once the first wins, for both."""
         number = max(self._manifests(intent.batch_id), default=-1) + 1
         path = self.stage / str(intent.batch_id) / f"manifest-{number}.json"
-        return Manifest.from_json(json.loads(files.create_once(path, files.to_json(manifest.to_json()))))
+        return Manifest.from_json(files.parse(path, files.create_once(path, files.to_json(manifest.to_json()))))
 
     def _manifests(self, batch_id: int) -> list[int]:
         names = (path.stem.removeprefix("manifest-") for path in (self.stage / str(batch_id)).glob("manifest-*.json"))
@@ -101,18 +150,28 @@ class Ledger:
     # 7 outcome
     def close(self, outcome: Outcome) -> Outcome:
         """Write down what the batch came to, then tidy up what only this batch needed."""
-        path = self.folder / "outcomes" / f"{outcome.batch_id}.json"
-        stands = Outcome.from_json(json.loads(files.create_once(path, files.to_json(outcome.to_json()))))
+        stands = Outcome.from_json(self.closed.put(outcome.batch_id, outcome.to_json()))
         self._tidy(outcome.batch_id)
+        if outcome.batch_id % BLOCK == BLOCK - 1:
+            self.fold()
         return stands
 
     def last_outcome(self) -> Outcome | None:
-        numbers = files.numbered(self.folder / "outcomes", ".json")
-        return self.outcome(numbers[-1]) if numbers else None
+        last = self.closed.last
+        return None if last is None else self.outcome(last)
 
     def outcome(self, batch_id: int) -> Outcome | None:
-        body = files.read_json(self.folder / "outcomes" / f"{batch_id}.json")
+        body = self.closed.get(batch_id)
         return None if body is None else Outcome.from_json(body)
+
+    def outcomes(self, since: int = 0) -> Iterator[Outcome]:
+        """Every outcome from this batch on, in order; folded ones too."""
+        return (Outcome.from_json(body) for body in self.closed.records(since))
+
+    def fold(self) -> None:
+        """Fold old intents and outcomes into archives, so that a long life does not fill the folder with files."""
+        for shelf in (self.intents, self.closed):
+            shelf.fold()
 
     def _tidy(self, batch_id: int) -> None:
         """Stages of batches before the last one are not needed again: Spark replays at most the newest."""

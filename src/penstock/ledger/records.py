@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.ranges import Range
+from penstock.origin import Origin
+from penstock.ranges import Positions, Range
 from penstock.sinks.contract import Frozen, Receipt, WriteKey
 from penstock.tally import Fates, Tally
 
@@ -23,16 +24,22 @@ class Intent:
     """Of the pipeline and of penstock's version: tells whether a replay runs other code."""
     run: str
     created_at: str
+    origin: Origin = field(default_factory=Origin)
+    """Which topics those of the ranges are."""
+    ledger: str = ""
+    """The id of the generation's ledger: another pipeline of the same name has another."""
 
     def key(self, sink: str) -> WriteKey:
         return WriteKey(self.pipeline, self.generation, sink, self.batch_id, self.digest)
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.__dict__, "ranges": [part.to_json() for part in self.ranges]}
+        ranges = [part.to_json() for part in self.ranges]
+        return {**self.__dict__, "ranges": ranges, "origin": self.origin.to_json()}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Intent:
-        return cls(**{**body, "ranges": tuple(Range(**part) for part in body["ranges"])})
+        ranges = tuple(Range(**part) for part in body["ranges"])
+        return cls(**{**body, "ranges": ranges, "origin": Origin.from_json(body.get("origin"))})
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class Outcome:
     tally: Tally
     receipts: dict[str, Receipt]
     last_written: dict[str, int]
-    """Sink -> the newest batch that left anything in it: what the sink's watermark must not be below."""
+    """Table or cluster -> the newest batch that left anything in it: what its watermark must not be below."""
     totals: Fates
     """Of all batches of this generation up to this one."""
     committed_at: str
@@ -87,6 +94,13 @@ class Outcome:
     phases: dict[str, float]
     replayed: bool
     """Published from the manifest of an earlier try."""
+    targets: dict[str, str] = field(default_factory=dict)
+    """Table -> the id of the table that holds its batches."""
+
+    @property
+    def end(self) -> Positions:
+        """Where the next batch starts, per partition."""
+        return {(part.topic, part.partition): part.end for part in self.ranges}
 
     def to_json(self) -> dict[str, Any]:
         return {

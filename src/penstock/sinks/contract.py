@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -159,6 +159,39 @@ class Watermarked(Protocol):
 
     def close(self, key: WriteKey) -> None:
         """Let no batch of this key's generation be committed any more: its watermark becomes the key's batch id."""
+        ...
+
+
+class Undone(NamedTuple):
+    """Something that was done to a target after our last commit, and that took our rows away."""
+
+    operation: str
+    """`RESTORE`, or whatever replaced the content."""
+    words: str
+
+
+@runtime_checkable
+class Witness(Protocol):
+    """What a committer can tell of itself and of its past: the preflight and a rebuild ask for it."""
+
+    def identity(self) -> dict[str, Any]:
+        """What it commits to, for the ledger: `committer`, `target`, `id` (None while there is no target yet)."""
+        ...
+
+    def story(self, app: str) -> dict[str, Any] | None:
+        """What the newest batch committed under this application id says of itself; None if there is none.
+
+        At least `batch_id` and `digest`; `ledger`, `ranges` and `sinks` (rows by sink) as far as there was room.
+        The commit that closes a generation is no batch.
+        """
+        ...
+
+    def undone(self, app: str) -> list[Undone]:
+        """What took our rows away after the newest commit under this application id."""
+        ...
+
+    def ready(self) -> list[str]:
+        """Check all that can be checked before the first batch. Gives warnings; raises Refused."""
         ...
 
 

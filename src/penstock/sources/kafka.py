@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError, Refused, Unavailable
+from penstock.origin import Origin
 from penstock.ranges import Positions, positions_to_spark
 from penstock.sources.options import Kafka
 
@@ -99,6 +100,7 @@ class Cluster:
         from confluent_kafka.admin import AdminClient
 
         self.bootstrap, self.isolation = bootstrap, isolation
+        self.id = ""
         quiet = logging.getLogger("penstock.kafka")
         quiet.addHandler(logging.NullHandler())
         quiet.propagate = False
@@ -109,8 +111,28 @@ class Cluster:
     def partitions(self, timeout: float = 10) -> dict[str, list[int]]:
         """Every topic of the cluster with its partitions."""
         with self._reaching():
-            topics = self._admin.list_topics(timeout=timeout).topics
-        return {name: sorted(topic.partitions) for name, topic in topics.items() if topic.error is None}
+            found = self._admin.list_topics(timeout=timeout)
+        self.id = str(found.cluster_id or "")
+        return {name: sorted(topic.partitions) for name, topic in found.topics.items() if topic.error is None}
+
+    def origin(self, topics: Iterable[str]) -> Origin:
+        """The cluster's id, and the ids of those of these topics that are there."""
+        if not self.id:
+            self.partitions()
+        return Origin(self.id, {name: _id(topic) for name, topic in self._described(topics).items()})
+
+    def origin_of(self, source: Kafka) -> Origin:
+        """The same of every topic that this source reads now. Refuses topics that it may not read."""
+        there = self.partitions()
+        if source.pattern is not None:
+            names = [name for name in there if re.fullmatch(source.pattern, name)]
+        else:
+            names = [*(source.topics or ()), *(source.partitions or ())]
+        described = self._described(names, with_permissions=True)
+        forbidden = [name for name, topic in described.items() if not _readable(topic)]
+        if forbidden:
+            raise self._forbidden(forbidden)
+        return Origin(self.id, {name: _id(topic) for name, topic in described.items()})
 
     def read_by(self, source: Kafka) -> list[tuple[str, int]]:
         """The partitions that this source reads now. Refuses topics and partitions that do not exist."""
@@ -140,6 +162,26 @@ class Cluster:
 
         return self._offsets(partitions, OffsetSpec.latest())
 
+    def _described(self, topics: Iterable[str], *, with_permissions: bool = False) -> dict[str, Any]:
+        """What the cluster says of these topics; those that are not there are left out."""
+        from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+        names = sorted(set(topics))
+        if not names:
+            return {}
+        found = {}
+        with self._reaching():
+            answers = self._admin.describe_topics(
+                TopicCollection(names), include_authorized_operations=with_permissions, request_timeout=10
+            )
+            for name, future in answers.items():
+                try:
+                    found[name] = future.result()
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise
+        return found
+
     def reachable(self, timeout: float = 2) -> bool:
         """Does a broker answer now?"""
         try:
@@ -167,14 +209,25 @@ class Cluster:
             yield
         except KafkaException as error:
             cause = error.args[0]
-            gone = cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)
-            raise (self._vanished(cause) if gone else self._away(cause)) from error
+            if cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
+                raise self._vanished(cause) from error
+            if "AUTHORIZATION" in cause.name():
+                raise self._forbidden([]) from error
+            raise self._away(cause) from error
 
     def _away(self, cause: Any) -> Unavailable:
         return Unavailable(
             f"source kafka: no broker of {self.bootstrap} answers ({cause.str()}).",
             data="Nothing was lost; the pipeline goes on when they are back.",
             remedy="Check the addresses and the network, or start a broker:  penstock dev up",
+        )
+
+    def _forbidden(self, topics: list[str]) -> Refused:
+        what = f"topic {', '.join(topics)}" if topics else "a topic that the pipeline reads"
+        return Refused(
+            f"source kafka: the permission to read {what} on {self.bootstrap} is missing.",
+            data="Nothing was read or written.",
+            remedy="Grant Read and Describe on the topics, and Read on the groups that begin with  penstock-",
         )
 
     def _vanished(self, cause: Any) -> PenstockError:
@@ -196,3 +249,15 @@ class Cluster:
             data=f"It has: {known}. Nothing was written.",
             remedy="Correct source.kafka, or create the topic.",
         )
+
+
+def _readable(topic: Any) -> bool:
+    """May this topic be read, as far as the broker says?"""
+    allowed = topic.authorized_operations
+    return not allowed or any(operation.name in ("READ", "ALL") for operation in allowed)
+
+
+def _id(topic: Any) -> str:
+    """The topic's id; empty where the broker is too old to have any."""
+    text = str(topic.topic_id)
+    return "" if not text.strip("A=") else text

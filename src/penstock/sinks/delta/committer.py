@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from penstock.errors import PenstockError, Refused, SinkRefused, TableChanged, Unavailable
-from penstock.sinks.contract import Frozen, Receipt, WriteKey
-from penstock.sinks.delta import allow, log
+from penstock.sinks.contract import Frozen, Receipt, Undone, WriteKey
+from penstock.sinks.delta import allow, history, log, ready
 from penstock.sinks.delta.changes import changes
 from penstock.sinks.delta.columns import check_partitioning, delta_fields, missing_from
 from penstock.sinks.delta.handle import Handle, first_line
@@ -78,6 +78,27 @@ class DeltaCommitter:
         """The last batch committed under this application id; None if there is none, or no table."""
         table = self.handle.fresh()
         return None if table is None else table.transaction_version(app)
+
+    def identity(self) -> dict[str, Any]:
+        """Which table this is."""
+        state = self.handle.state()
+        return {"committer": "delta", "target": self.table, "id": state.id if state else None}
+
+    def story(self, app: str) -> dict[str, Any] | None:
+        """What our newest batch says of itself; None if the log knows of none."""
+        table = self.handle.fresh()
+        ours = None if table is None else history.newest(self.table, app, table.version())
+        return None if ours is None else {**ours.story, "batch_id": ours.batch_id}
+
+    def undone(self, app: str) -> list[Undone]:
+        """What took our rows away since our newest batch: a RESTORE, an overwrite."""
+        table = self.handle.fresh()
+        return [] if table is None else history.undone(self.table, app, table.version())
+
+    def ready(self) -> list[str]:
+        """Refuse a table that forgets our keys, or that may not be written to."""
+        ready.check(self.name, self.table, self.handle.state())
+        return []
 
     def verify(self, frozen: Frozen, key: WriteKey) -> None:
         """Raises TableChanged if the frozen files no longer suit the table. Nothing is said of a committed batch."""

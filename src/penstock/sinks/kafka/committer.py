@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock import failpoints
 from penstock.errors import SinkRefused, TableChanged, Unavailable
-from penstock.sinks.contract import Frozen, Receipt, Target, WriteKey
+from penstock.sinks.contract import Frozen, Receipt, Target, Undone, WriteKey
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.attempt import Attempt, Fenced
 from penstock.sinks.kafka.client import Client, Sending
@@ -117,7 +117,8 @@ class KafkaCommitter:
         `known` is the last batch that the ledger says these topics hold, None if it knows of none: only then may the
         marker be missing.
         """
-        marker = Marker.of(key, {sink: share.rows for sink, share in frozen.items()}, story.get("ranges"))
+        rows = {sink: share.rows for sink, share in frozen.items()}
+        marker = Marker.of(key, rows, story.get("ranges"), story.get("ledger", ""))
         how = (self._transact if self.exact else self._send_alone)(frozen, key, marker, known)
         return {
             sink: Receipt(sink, how if how == "recognised" or self._exactly(sink) else SENT, marker.offset, share.rows)
@@ -129,12 +130,29 @@ class KafkaCommitter:
         marker = self.markers.read(app, ASK_SECONDS)
         return None if marker is None else marker.batch_id
 
+    def identity(self) -> dict[str, Any]:
+        """Which cluster this is, and the topics that are known by name."""
+        topics = {sink: wanted.topic or wanted.topic_from for sink, wanted in self.options.items()}
+        dead = {DEAD_LETTERS: self.dead_letters} if self.dead_letters else {}
+        return {"committer": "kafka", "target": {**dead, **topics}, "id": self.name}
+
+    def story(self, app: str) -> dict[str, Any] | None:
+        """What the marker says of its batch; None if there is no marker, or the generation was closed without one."""
+        marker = self.markers.read(app, ASK_SECONDS)
+        if marker is None or marker.closed:
+            return marker.story.get("last") if marker else None
+        return {**marker.story, "batch_id": marker.batch_id}
+
+    def undone(self, app: str) -> list[Undone]:
+        """Nothing: what a topic was given stays until its own retention takes it."""
+        return []
+
     def close(self, key: WriteKey) -> None:
         """Let no batch of this key's generation be committed any more: its marker moves to the end.
 
         Fences first, so that an attempt that is left over can no longer move it back.
         """
-        self._move(key, lambda found: None if found and found.closed else Marker.closing(key))
+        self._move(key, lambda found: None if found and found.closed else Marker.closing(key, found))
 
     def renew(self, key: WriteKey) -> None:
         """Commit the marker again, as it is: an idle pipeline's would expire."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,18 +36,20 @@ class Marker:
     story: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, key: WriteKey, rows: dict[str, int], ranges: list[Any] | None = None) -> Marker:
-        """The marker of a batch. It says as much of it as there is room for."""
+    def of(cls, key: WriteKey, rows: dict[str, int], ranges: list[Any] | None = None, ledger: str = "") -> Marker:
+        """The marker of a batch. It says as much of it as there is room for; where it ends before where it began."""
         story = {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "batch": key.batch_id, "digest": key.digest}
         story |= {"rows": sum(rows.values()), "at": int(time.time())}
-        for more in ({"sinks": rows}, {"ranges": ranges}):
-            if len(_written({**story, **more})) <= STORY_BYTES:
+        for more in ({"ledger": ledger}, {"sinks": rows}, {"ranges": ranges}, {"ends": _ends(ranges)}):
+            if "ranges" not in story and len(_written({**story, **more})) <= STORY_BYTES:
                 story |= more
         return cls(key.batch_id + 1, story)
 
     @classmethod
-    def closing(cls, key: WriteKey) -> Marker:
-        return cls(CLOSED, {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "closed": True})
+    def closing(cls, key: WriteKey, last: Marker | None = None) -> Marker:
+        """The end of a generation; it keeps what its last batch said."""
+        story = {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "closed": True}
+        return cls(CLOSED, {**story, "last": {**last.story, "batch_id": last.batch_id}} if last else story)
 
     def renewed(self) -> Marker:
         """The same marker, said again now."""
@@ -67,6 +70,14 @@ class Marker:
 
     def written(self) -> str:
         return _written(self.story)
+
+
+def _ends(ranges: Iterable[Any] | None) -> dict[str, dict[str, int]]:
+    """Where each partition goes on: less than the ranges, and enough to go on from."""
+    ends: dict[str, dict[str, int]] = {}
+    for topic, partition, _, end in ranges or ():
+        ends.setdefault(topic, {})[str(partition)] = end
+    return ends
 
 
 def _written(story: dict[str, Any]) -> str:
