@@ -61,7 +61,7 @@ def made(reading: Reading, given: Sequence[Word], found: Found, functions: tuple
     row, column = reading.place(given[0].start)
     return Expression(
         text=reading.cut(given),
-        columns=tuple(Ref(name, *reading.place(at)) for name, at in found.columns),
+        columns=tuple(Ref(name, *reading.place(at), field) for name, at, field in found.columns),
         name=found.name,
         alias=found.alias is not None,
         star=found.star,

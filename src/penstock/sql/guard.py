@@ -23,13 +23,17 @@ def guard(reading: Reading, given: Sequence[Word], generator: int | None = None)
     for index, word in enumerate(given):
         if word.kind == "mark":
             _mark(reading, given, index, types[index])
+        elif word.kind == "word" and not word.token.text.isascii():
+            told = f"{word} has letters that Spark takes in backticks only."
+            reading.add(word.start, told, f"Write  `{word.token.text}`")
         elif _is_call(given, index, types[index]):
             called.append(word.called.lower())
             _call(reading, given, index, allowed=index == generator)
         elif word.says in QUERY_WORDS:
             _subquery(reading, given, index)
-        elif word.says in ("OVER", "USING") and index + 1 < len(given) and given[index - 1].ends_value:
-            _trailing(reading, word, given[index + 1])
+        elif word.says in ("OVER", "USING") and 0 < index < len(given) - 1 and given[index - 1].ends_value:
+            many = any(sorts().get(name) in ("aggregate", "window") for name in called)
+            _trailing(reading, word, given[index + 1], told=many)
     return tuple(dict.fromkeys(called))
 
 
@@ -95,8 +99,8 @@ def _subquery(reading: Reading, given: Sequence[Word], index: int) -> None:
         reading.add(word.start, f"{word} reads a table, and {ONE_RECORD}.", "A column of that name goes in backticks.")
 
 
-def _trailing(reading: Reading, word: Word, after: Word) -> None:
+def _trailing(reading: Reading, word: Word, after: Word, *, told: bool) -> None:
     if word.says == "USING" and after.kind == "text":
         reading.add(word.start, "a script runs code outside the row.", "Write a `python` step.")
-    elif word.says == "OVER" and (after.says == "(" or after.is_name):
+    elif word.says == "OVER" and not told and (after.says == "(" or after.is_name):
         reading.add(word.start, f"a window looks at many rows, and {ONE_RECORD}.", LATER)

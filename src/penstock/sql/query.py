@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from penstock.sql.clauses import ASK, BEGINNINGS, CLAUSES, refusal
 from penstock.sql.expression import read_item, read_plain
 from penstock.sql.functions import GENERATORS
+from penstock.sql.guard import guard
 from penstock.sql.outputs import outputs
 from penstock.sql.problems import SqlWrong
 from penstock.sql.reading import Reading
@@ -56,6 +57,7 @@ class _Query:
             views.append(self._view())
         where = self._where()
         self._end()
+        self._guard([view[2][2:-1] for view in views], select, where)
         for view in views:
             self._read_view(*view)
         for item in select:
@@ -63,6 +65,16 @@ class _Query:
         if where:
             self.where = read_plain(self.reading, where, self.names)
         self.reading.problems += [problem for _, problem in outputs(self.items, self.generator)]
+
+    def _guard(
+        self, arguments: list[Sequence[Word]], select: list[Sequence[Word]], where: Sequence[Word] | None
+    ) -> None:
+        """Every piece is guarded before any is parsed, so that all that is refused is told at once."""
+        for piece in (*arguments, *([where] if where else [])):
+            guard(self.reading, piece)
+        for item in select:
+            guard(self.reading, item, 0 if _generator_end(item) else None)
+        self.reading.finish()
 
     def _statements(self) -> None:
         for index, word in enumerate(self.words):
@@ -107,13 +119,20 @@ class _Query:
             self.reading.stop(self.words[-1].start, "the rows are missing after FROM.", ASK)
         self.at += 1
         if table.called.lower() != "rows" or not table.is_name or (self.word and self.word.says in (".", "(")):
-            message = f"the one table that a step can read is `rows`, found {table}."
+            message = f"the one table that a step can read is `rows`, found {self._dotted(table)}."
             self.reading.stop(table.start, message, "Write  FROM rows")
         explicit = self.says("AS")
         if self.word and self.word.is_name and (explicit or refusal(self.word.says) is None) and self._no_clause():
             self.alias = self.word.called
             self.names = frozenset({self.alias.lower()})
             self.at += 1
+
+    def _dotted(self, first: Word) -> str:
+        """The whole name, as it stands: `` text.`/etc/hostname` ``."""
+        end = self.at
+        while end + 1 < len(self.words) and self.words[end].says == ".":
+            end += 2
+        return str(first) if end == self.at else self.reading.cut(self.words[self.at - 1 : end])[:60]
 
     def _no_clause(self) -> bool:
         return self.word is not None and self.word.says not in ("LATERAL", "WHERE")
@@ -196,6 +215,11 @@ class _Query:
         inside = call[2:-1]
         if not inside:
             self.reading.stop(at.start, f"{call[0]} needs an array or a map.", "Write  explode(items)")
+        more = next(
+            (word for word, level in zip(inside, _levels(inside), strict=True) if (word.says, level) == (",", 0)), None
+        )
+        if more:
+            self.reading.stop(more.start, f"{call[0]} takes one array or map.", "Put the other in the next step.")
         return read_plain(self.reading, inside, self.names)
 
     def _second(self, word: Word) -> bool:
@@ -205,11 +229,9 @@ class _Query:
         return self.generator is not None
 
     def _item(self, given: Sequence[Word]) -> None:
-        is_generator = given[0].called.lower() in GENERATORS and len(given) > 1 and given[1].says == "("
-        end = closing(given, 1) if is_generator else 0
-        rest = given[end + 1 :]
-        if is_generator and (not rest or rest[0].says == "AS" or rest[0].is_name or rest[0].says == "("):
-            self._generator(given, given[: end + 1], rest)
+        end = _generator_end(given)
+        if end:
+            self._generator(given, given[:end], given[end:])
         else:
             self.items.append(read_item(self.reading, given, self.names))
 
@@ -230,6 +252,15 @@ class _Query:
         if name.called.startswith("_"):
             remedy = f"Try  {name.called.lstrip('_') or 'name'}"
             self.reading.add(name.start, f"names that begin with `_` are penstock's: found {name}.", remedy)
+
+
+def _generator_end(given: Sequence[Word]) -> int:
+    """Where the call ends, if the item is a generator and nothing but its names follow it; else 0."""
+    if given[0].called.lower() not in GENERATORS or len(given) < 3 or given[1].says != "(":
+        return 0
+    end = closing(given, 1) + 1
+    named = end == len(given) or given[end].says == "AS" or given[end].is_name
+    return end if named else 0
 
 
 def closing(words: Sequence[Word], opening: int) -> int:

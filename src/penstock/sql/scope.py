@@ -133,7 +133,8 @@ def _list(items: Sequence[Expression], columns: Columns) -> list[tuple[int, SqlP
             continue
         if any(item.name in star for star in stars):
             message = f"`*` gives a column `{item.name}` already."
-            told.append((index, SqlProblem(item.row, item.column, message, f"Write  * EXCEPT ({quoted(item.name)})")))
+            remedy = f"Leave that one out:  * EXCEPT ({quoted(item.name)})"
+            told.append((index, SqlProblem(item.row, item.column, message, remedy)))
         if not item.alias and item.name.lower() in WITHOUT_BRACKETS and item.name not in columns and columns.complete:
             told.append((index, needs_name(item)))
     if len(stars) > 1:
@@ -148,11 +149,12 @@ def _missing(ref: Ref, columns: Columns, made: Collection[str]) -> SqlProblem:
     if ref.name.lower() in made:
         message, remedy = f"`{ref.name}` is made by this step itself.", "Use it in the next step, or repeat what it is."
     elif ref.name.startswith("_"):
-        remedy = "Penstock's columns are " + ", ".join(penstock_columns)
+        close = difflib.get_close_matches(ref.name.lower()[:100], penstock_columns, n=1, cutoff=0.6)
+        remedy = f"Did you mean  {close[0]}?" if close else "Penstock's columns are " + ", ".join(penstock_columns)
     elif ref.name.lower() in INNER:
-        example = next((name for name in columns.names), "amount")
         message = f"there is no column `{ref.name}`: the decoded fields are top-level columns."
-        remedy = f"Write  {quoted(example)}, not {ref.name}.{quoted(example)}"
+        meant = ref.field or next(iter(columns.names), "amount")
+        remedy = f"Write  {quoted(meant)}, not {ref.name}.{quoted(meant)}"
     return SqlProblem(ref.row, ref.column, message, remedy)
 
 

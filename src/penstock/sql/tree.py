@@ -20,7 +20,8 @@ REFUSED = ("Query", "Subquery", "Table", "Window", "Placeholder", "Parameter", "
 
 @dataclass
 class Found:
-    columns: list[tuple[str, int]] = field(default_factory=list)
+    columns: list[tuple[str, int, str]] = field(default_factory=list)
+    """Name, where it begins, and the field of it that is meant."""
     maybe: tuple[str, ...] = ()
     name: str | None = None
     alias: Word | None = None
@@ -101,8 +102,9 @@ def _columns(found: Found, tree: Tree, qualifiers: frozenset[str]) -> None:
         first = 1 if len(parts) > 1 and parts[0].name.lower() in qualifiers else 0
         if found.star and parts[0].name.lower() in qualifiers and len(parts) == 1 and isinstance(column.this, e.Star):
             continue
-        seen[parts[first].meta.get("start", 0)] = str(parts[first].name)
-    found.columns = [(name, at) for at, name in sorted(seen.items())]
+        inside = str(parts[first + 1].name) if len(parts) > first + 1 else ""
+        seen[parts[first].meta.get("start", 0)] = (str(parts[first].name), inside)
+    found.columns = [(name, at, inside) for at, (name, inside) in sorted(seen.items())]
 
 
 def _fields(column: Any) -> Iterator[Any]:
@@ -134,8 +136,8 @@ def _maybe(given: Sequence[Word], tree: Tree, found: Found) -> tuple[str, ...]:
     types = in_types(given)
     words = [word for word, typed in zip(given, types, strict=True) if word.is_name and word.says and not typed]
     known |= {a.start for a, b in pairwise(given) if b.says == "(" or _typed(a, b)}
-    bare = [name for name, _ in found.columns if name.lower() in WITHOUT_BRACKETS]
-    found.columns = [(name, at) for name, at in found.columns if name.lower() not in WITHOUT_BRACKETS]
+    bare = [name for name, _, inside in found.columns if name.lower() in WITHOUT_BRACKETS and not inside]
+    found.columns = [each for each in found.columns if each[2] or each[0].lower() not in WITHOUT_BRACKETS]
     return tuple(dict.fromkeys([*(word.called for word in words if word.start not in known), *bare]))
 
 

@@ -15,6 +15,8 @@ class Ref:
     name: str
     row: int
     column: int
+    field: str = ""
+    """The field of it that is meant: `b` of `a.b.c`. Only Spark knows whether there is one."""
 
 
 @dataclass(frozen=True)

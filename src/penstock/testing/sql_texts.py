@@ -9,7 +9,7 @@ EXPRESSIONS: dict[str, tuple[str, str | None]] = {
     "rows.a.b": ("a", "b"),
     "`x y` AS `z w`": ("x y", "z w"),
     "a b": ("a", "b"),
-    "größe > 0": ("größe", None),
+    "`größe` > 0": ("größe", None),
     "`größe` AS `naïve ☃`": ("größe", "naïve ☃"),
     "`select`": ("select", "select"),
     "`a``b`": ("a`b", "a`b"),
