@@ -56,14 +56,43 @@ def properties(port: int, controller: int, extra: Mapping[str, str]) -> dict[str
     }
 
 
-def prepare(home: Path, port: int, controller: int, extra: Mapping[str, str]) -> None:
-    """Write the settings for this start and, the first time, format the data folder."""
+def with_door(port: int, controller: int, door: int, proxy: int) -> dict[str, str]:
+    """Settings for a second listener, `door`, whose clients are told the proxy's port: the proxy alone connects to it.
+
+    So no answer has to be rewritten on its way, whatever its version; and who asks at `port` goes round the proxy.
+    """
+    direct, proxied = f"PLAINTEXT://127.0.0.1:{port}", "PROXIED://127.0.0.1:"
+    return {
+        "listeners": f"{direct},{proxied}{door},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"{direct},{proxied}{proxy}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+
+
+def new_id() -> str:
+    """An id as Kafka writes its clusters' and folders'."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def prepare(
+    home: Path,
+    port: int,
+    controller: int,
+    extra: Mapping[str, str],
+    *,
+    cluster: str = "",
+    quorum: str = "--standalone",
+) -> None:
+    """Write the settings for this start and, the first time, format the data folder: for a cluster of its own, or
+    as a member of `cluster` with the controllers that `quorum` tells the tool.
+    """
     settings = properties(port, controller, extra)
     write_atomically(home / "server.properties", _as_text(settings))
     if (home / "broker.log").exists():
         (home / "broker.log").replace(home / "broker.log.1")
     if not (home / _DATA / "meta.properties").exists():
-        _format(home, settings)
+        _format(home, settings, cluster or new_id(), quorum)
 
 
 def command() -> list[str]:
@@ -99,13 +128,12 @@ def last_lines(log: Path, count: int = 12) -> str:
     return "\n".join(f"    {line[:300]}" for line in kept[-count:]) or "    (it is empty)"
 
 
-def _format(home: Path, settings: Mapping[str, str]) -> None:
+def _format(home: Path, settings: Mapping[str, str], cluster: str, quorum: str) -> None:
     """Format a fresh folder beside the real one and rename it: a crash half-way leaves nothing that looks formatted."""
     fresh = home / f"{_DATA}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     write_atomically(home / "format.properties", _as_text({**settings, "log.dirs": fresh.name}))
-    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    tool = ["kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={cluster}", "-c", "format.properties"]
+    tool = ["kafka.tools.StorageTool", "format", quorum, f"--cluster-id={cluster}", "-c", "format.properties"]
     with (home / "format.log").open("wb") as log:
         done = subprocess.run(
             [str(java()), *_JVM, *tool], cwd=home, env=environment(), stdout=log, stderr=log, check=False
