@@ -25,12 +25,27 @@ decode:
       currency STRING, created_at TIMESTAMP NOT NULL, items ARRAY<STRUCT<sku: STRING, qty: INT>>
     unknown_fields: keep
     max_bytes: 1 MiB
+checks:
+  - name: positive_amount
+    rule: amount > 0
+  - {{name: known_currency, rule: "currency IN ('EUR', 'USD')", on_fail: warn}}
+steps:
+  - sql: SELECT *, to_date(created_at) AS event_date FROM rows
+  - select: ["*", upper(customer) AS buyer]
+    name: buyer
 sinks:
   lake:
     delta:
       table: ./lake/orders
       partition_by: [currency]
       properties: {{delta.appendOnly: true}}
+  alerts:
+    where: amount > 10000
+    kafka:
+      topic: big-orders
+      key: order_id
+      headers: {{day: event_date}}
+      linger: 20 milliseconds
 dead_letters:
   delta: ./lake/orders_dead
 trigger:
@@ -89,7 +104,7 @@ trigger: as_fast_as_possible
 pace:
   max_rows: 50000
 """
-CHOSEN = ("lake", "copy", "prod", "brokers", "rows")
+CHOSEN = ("lake", "copy", "alerts", "prod", "brokers", "rows")
 """Keys that people choose themselves, or that stand in `vars` too."""
 EXAMPLES = {"orders": ORDERS, "payments": PAYMENTS, "clicks": CLICKS}
 
@@ -132,7 +147,7 @@ def _of_one_key(name: str, text: str, match: re.Match[str]) -> Iterator[Mutation
     begin, line, end = match.start() + len(indent), match[0], match.end()
     if key != "every":
         misspelt = f"{text[: match.start()]}{indent}{key[:-1]}qx:{value}\n{text[end:]}"
-        words = "there is no" if key in ("kafka", "json") else "no such option"
+        words = "there is no" if key in ("kafka", "json") and len(indent) == 2 else "no such option"
         yield Mutation(f"{name} misspelt", misspelt, begin, words)
     if value.strip() and not value.strip().startswith("|"):
         twice = f"{text[:end]}{indent}{key}: again\n{text[end:]}"
@@ -259,7 +274,7 @@ BY_HAND = [
     ("duration in short", "orders", "10 seconds", "10s", "10s", "needs a duration"),
     ("duration of nothing", "orders", "10 seconds", "0 seconds", "0 seconds", "must be more than nothing", False),
     ("negative duration", "orders", "10 seconds", "-10 seconds", "-10 seconds", "needs a duration"),
-    ("size without a unit", "orders", "1 MiB", "1", "1\nsinks", "needs a size"),
+    ("size without a unit", "orders", "1 MiB", "1", "1\nchecks", "needs a size"),
     ("size in small letters", "orders", "1 MiB", "1 mb", "1 mb", "needs a size"),
     ("endless size", "orders", "1 MiB", "9" * 400 + " GB", "9" * 400, "must be more than nothing", False),
     ("name in capitals", "orders", "pipeline: orders", "pipeline: Orders", "Orders", "a name is 1 to 63"),
@@ -332,6 +347,79 @@ BY_HAND = [
         "is the table of sink",
         False,
     ),
+    # checks, steps, routes
+    (
+        "no rule",
+        "orders",
+        "  - name: positive_amount\n    rule: amount > 0\n",
+        "  - name: a\n",
+        "name: a\n",
+        "is required",
+    ),
+    ("check's name", "orders", "positive_amount", "Positive Amount", "Positive Amount", "a name is 1 to 63"),
+    ("check's name is taken", "orders", "known_currency", "positive_amount", "positive_amount, rule", "taken", False),
+    ("check's name is a code", "orders", "positive_amount", "wrong_type", "wrong_type", "a reject code", False),
+    ("unknown policy", "orders", "on_fail: warn", "on_fail: ignore", "ignore}", "must be `reject`, `drop`"),
+    ("rule is a number", "orders", "rule: amount > 0", "rule: 5", "5\n", "needs text"),
+    (
+        "checks are a map",
+        "orders",
+        "  - name: positive_amount\n    rule: amount > 0\n  -",
+        "  x:",
+        "checks:",
+        "needs a list",
+    ),
+    ("rule with an unknown column", "orders", "rule: amount > 0", "rule: amout > 0", "amout", "amout", False),
+    ("rule that is no SQL", "orders", "rule: amount > 0", "rule: amount >", "", "checks[0].rule", False),
+    ("a reference in a rule", "orders", "rule: amount > 0", "rule: ${env:PENSTOCK_TEST_CANARY} > 0", "", "rule", False),
+    ("step of two sorts", "orders", "    name: buyer", "    python: a:b", "select:", "needs exactly one of `select`"),
+    (
+        "step of no sort",
+        "orders",
+        '  - select: ["*", upper(customer) AS buyer]\n',
+        "  -\n",
+        "name: buyer",
+        "Found none",
+    ),
+    ("step misspelt", "orders", "  - sql:", "  - sqll:", "sqll:", "no such option"),
+    (
+        "select is text",
+        "orders",
+        '["*", upper(customer) AS buyer]',
+        "upper(customer)",
+        "upper(customer)\n",
+        "needs a list",
+    ),
+    ("an aggregate", "orders", "to_date(created_at)", "count(*)", "count(*)", "count", False),
+    (
+        "python without a function",
+        "orders",
+        "sql: SELECT *, to_date(created_at) AS event_date FROM rows",
+        "python: shop",
+        "shop\n",
+        "needs a module and a function",
+        False,
+    ),
+    ("where with an unknown column", "orders", "amount > 10000", "amont > 10000", "amont", "amont", False),
+    ("no topic", "orders", "      topic: big-orders\n", "", "kafka:\n      key", "needs exactly one of `topic`"),
+    (
+        "two topics",
+        "orders",
+        "topic: big-orders",
+        "topic: a\n      topic_from: customer",
+        "kafka:\n      topic",
+        "Found both",
+    ),
+    (
+        "two sorts in one sink",
+        "orders",
+        "    where: amount > 10000\n",
+        "    delta: {table: ./x/y}\n",
+        "alerts:",
+        "needs exactly one sink",
+    ),
+    ("key with an unknown column", "orders", "key: order_id", "key: order", "order\n      headers", "order", False),
+    ("linger without a unit", "orders", "20 milliseconds", "20", "20\n", "needs a duration"),
     # meaning
     ("unknown column", "orders", "[currency]", "[curency]", "curency", "curency", False),
     ("unknown type", "orders", "customer STRING", "customer STRIN", "STRIN NOT", "STRIN", False),

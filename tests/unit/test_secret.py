@@ -12,6 +12,9 @@ from pydantic import ValidationError
 from penstock.errors import SetupFailed
 from penstock.options import Field, Options, Wrong
 from penstock.secret import Reference, Secret, pieces
+from penstock.spec.load import read_text
+from penstock.spec.references import References
+from penstock.spec.variables import take_variables
 
 
 class Login(Options):
@@ -85,3 +88,35 @@ def test_a_text_is_cut_at_its_references() -> None:
 def test_secrets_in_a_map_keep_their_references(login: Login) -> None:
     made = Login.model_validate({"password": "${env:A}", "headers": {"x": "${file:/b}"}})
     assert made.headers == {"x": Secret("${file:/b}")}
+
+
+def loaded(text: str) -> dict[str, object]:
+    """The values of a file of this model's, references filled in as in a pipeline file."""
+    document = read_text(text.encode(), "login.yaml", Path("/data"))
+    references = References(document.folder, take_variables(document.root, None, {}), root=Login)
+    assert list(references.fill(document.root)) == []
+    made: dict[str, object] = document.root.plain()
+    return made
+
+
+def test_in_a_file_a_secret_stays_a_reference_though_nothing_stands_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PENSTOCK_TEST_UNSET", raising=False)
+    monkeypatch.setenv("PENSTOCK_TEST_USER", "ada")
+    made = loaded(
+        "user: ${env:PENSTOCK_TEST_USER}\npassword: ${env:PENSTOCK_TEST_UNSET}\nheaders: {a: '${file:x/../y}'}\n"
+    )
+    login = Login.model_validate(made)
+    assert (login.user, login.password) == ("ada", Secret("${env:PENSTOCK_TEST_UNSET}"))
+    assert login.headers == {"a": Secret("${file:/data/y}")}
+
+
+def test_a_variable_may_name_the_reference_of_a_secret() -> None:
+    made = loaded("vars: {pw: '${env:PENSTOCK_TEST_UNSET}'}\npassword: ${var:pw}\n")
+    assert Login.model_validate(made).password == Secret("${env:PENSTOCK_TEST_UNSET}")
+
+
+@pytest.mark.parametrize("written", ["hunter2", "x${env:A}", "'${env:A'", "'$${env:A}'", "${var:pw}"])
+def test_a_literal_in_a_file_is_left_for_the_secret_to_refuse(written: str) -> None:
+    with pytest.raises(ValidationError, match="it takes one whole reference") as caught:
+        Login.model_validate(loaded(f"vars: {{pw: hunter2}}\npassword: {written}\n"))
+    assert "hunter2" not in str(caught.value)

@@ -103,6 +103,34 @@ def test_a_path_survives_whatever_it_is_called(table: str) -> None:
     assert again(to_yaml(pipeline)) == pipeline
 
 
+STAGES = """\
+pipeline: orders
+source:
+  kafka: {brokers: [localhost:9092], topics: [orders]}
+decode:
+  json: {schema: "id INT, amount DECIMAL(18,2), at TIMESTAMP"}
+checks:
+  - {name: positive, rule: amount > 0}
+  - {name: known, rule: "id IN (1, 2) AND '$$' <> '$'", on_fail: warn}
+steps:
+  - {select: ["*", to_date(at) AS day], name: days}
+  - sql: |-
+      SELECT *
+      FROM rows
+      WHERE id > 0
+  - {python: shop.steps:normalise}
+sinks:
+  lake: {delta: {table: ./lake/orders, partition_by: [day]}}
+  alerts: {kafka: {topic: big-orders, key: id, headers: {day: "'$$'"}}, where: amount > 10000}
+dead_letters: {kafka: {topic: orders-dead}}
+"""
+
+
+def test_checks_steps_and_topics_are_written_as_they_were() -> None:
+    assert to_yaml(again(STAGES)) == STAGES
+    assert again(STAGES).steps[1].name == "step2"
+
+
 def test_what_a_file_cannot_hold_is_refused() -> None:
     with pytest.raises(ValueError, match=r"U\+0007"):
         to_yaml(again(LEAST).model_copy(update={"spark": {"a": "\x07"}}))

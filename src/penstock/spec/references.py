@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import NamedTuple
 
+from pydantic import BaseModel
+
 from penstock.options import Wrong
+from penstock.pipeline import Pipeline
 from penstock.secret import Reference, pieces
 from penstock.spec.problems import Path
 from penstock.spec.shape import shape_at
@@ -32,8 +35,8 @@ class Filled(NamedTuple):
 class References:
     """Fills the references of one tree, in place."""
 
-    def __init__(self, folder: FilePath, variables: Variables) -> None:
-        self.folder, self.variables = folder, variables
+    def __init__(self, folder: FilePath, variables: Variables, root: type[BaseModel] = Pipeline) -> None:
+        self.folder, self.variables, self.root = folder, variables, root
         self.untold: set[Path] = set()
         """Places without a value because a variable has none, which is told where the variable stands."""
         self.filled: list[Filled] = []
@@ -51,7 +54,7 @@ class References:
                 self.untold.add(path)
 
     def _fill(self, node: Node, path: Path) -> None:
-        shape = shape_at(path)
+        shape = shape_at(path, self.root)
         if shape and not shape.references:
             return
         if shape and shape.sort == "secret":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, PositiveInt
 
@@ -80,9 +80,11 @@ class Topic(Options):
         Duration("60 seconds"), description="Of the transaction; the broker must allow it."
     )
 
+    exactly_one: ClassVar = ("topic", "topic_from")
+
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
-        found = [f"`{way}`" for way in ("topic", "topic_from") if given.get(way) is not None]
+        found = [f"`{way}`" for way in cls.exactly_one if given.get(way) is not None]
         if len(found) != 1:
             remedy = "Found both." if found else "Found neither. Try  topic: big-orders"
             yield Wrong("needs exactly one of `topic`, `topic_from`.", remedy)
