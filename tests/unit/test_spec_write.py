@@ -122,7 +122,8 @@ steps:
 sinks:
   lake: {delta: {table: ./lake/orders, partition_by: [day]}}
   alerts: {kafka: {topic: big-orders, key: id, headers: {day: "'$$'"}}, where: amount > 10000}
-dead_letters: {kafka: {topic: orders-dead}}
+dead_letters:
+  kafka: {topic: orders-dead}
 """
 
 
