@@ -11,7 +11,7 @@ from typing import Any
 from penstock.spec.tree import ODD, resolved
 
 _WIDTH = 100
-_PLAIN = re.compile(r"[A-Za-z0-9_./](?:[\w./:+@-]*[\w./+@-])?(?: [\w./+@<>=*()-]+)*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z0-9_./](?:[\w./:+@()-]*[\w./+@()-])?(?: [\w./+@<>=*()-]+)*", re.ASCII)
 """Text that needs no quotes anywhere, if YAML does not take it for a number or a word of its own."""
 
 
