@@ -22,15 +22,15 @@ from penstock.clock import Clock
 from penstock.conserve import Reading, files_agree, none_stops
 from penstock.errors import TableChanged
 from penstock.ledger.ledger import age_of
-from penstock.ledger.preflight import not_behind
 from penstock.ledger.records import Intent, Manifest, Outcome
+from penstock.ledger.standing import not_behind
 from penstock.letters import Sender
 from penstock.observe.events import BatchStarted
-from penstock.plan import Plan
+from penstock.plan import Outlets, Plan
 from penstock.ranges import Range
-from penstock.report import outcome_of, story_of, tell
+from penstock.report import outcome_of, say_other_code, story_of, tell
 from penstock.rows import DEAD_LETTER
-from penstock.sinks.contract import Frozen, Receipt, Watermarked
+from penstock.sinks.contract import Frozen, Receipt, TopicsCommitter, Watermarked
 from penstock.steps.legs import Pass
 from penstock.task import ToSinks, merged
 
@@ -47,7 +47,7 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     clock = Clock()
     with clock.step("intent"):  # 1
         plan.losses.check(ranges)
-        intent = plan.ledger.intend(batch_id, ranges, plan.fingerprint)
+        intent = plan.ledger.intend(batch_id, ranges, plan.fingerprint, plan.origin(part.topic for part in ranges))
         last = _whole_so_far(plan, intent)
     plan.emit(BatchStarted(pipeline=plan.pipeline.name, batch_id=batch_id, offsets=sum(map(len, ranges))))
     found = _usable(plan, intent)
@@ -57,8 +57,8 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     with clock.step("topics"):  # 6
         receipts |= publish_topics(plan, manifest, intent, last)
     with clock.step("outcome"):  # 7
-        moved = moved_by(plan, manifest)
-        done = outcome_of(intent, manifest, receipts, last, clock, moved=moved, replayed=found is not None)
+        clusters = [cluster.name for cluster in plan.topics]
+        done = outcome_of(intent, manifest, receipts, last, clock, replayed=found is not None, clusters=clusters)
         outcome = plan.ledger.close(done)
     tell(plan, outcome)
     failpoints.reach("before:return")  # 8
@@ -83,40 +83,36 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock) -> Manifes
         return plan.ledger.freeze(intent, Manifest(intent.digest, time.time(), read, tally, frozen, gaps))
 
 
-def publish_tables(plan: Plan, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
+def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
     """Commit every table of the batch, in order. A table that has the batch already recognises it."""
     story = story_of(manifest, intent)
     receipts = {}
     for name, table in plan.tables.items():
+        if name not in manifest.sinks:
+            continue  # a sink that joined since the batch was frozen: it begins with the next one
         frozen = manifest.sinks[name]
         receipts[name] = table.commit(frozen, intent.key(name), {**story, "rows": frozen.rows})
         failpoints.reach(f"after:tables:{name}")
     return receipts
 
 
-def publish_topics(plan: Plan, manifest: Manifest, intent: Intent, last: Outcome | None) -> dict[str, Receipt]:
+def publish_topics(plan: Outlets, manifest: Manifest, intent: Intent, last: Outcome | None) -> dict[str, Receipt]:
     """Commit every cluster's transaction. One that has the batch already recognises it by its marker."""
     story = story_of(manifest, intent)
     receipts: dict[str, Receipt] = {}
     for cluster in plan.topics:
-        frozen = {name: manifest.sinks[name] for name in cluster.sinks}
+        frozen = _share(manifest, cluster)
         known = last.last_written.get(cluster.name) if last else None
         receipts |= cluster.commit(frozen, intent.key(cluster.name), story, known)
         failpoints.reach(f"after:topics:{cluster.name}")
     return receipts
 
 
-def moved_by(plan: Plan, manifest: Manifest) -> list[str]:
-    """The committers whose watermark this batch moves: a table's only with rows, a cluster's marker always."""
-    return [*(name for name in plan.tables if manifest.sinks[name].rows), *(cluster.name for cluster in plan.topics)]
-
-
 def _whole_so_far(plan: Plan, intent: Intent) -> Outcome | None:
     """The last outcome, if every sink still has what it was given: else this batch would hide a hole."""
     last = plan.ledger.last_outcome()
     for each in plan.committers():
-        watermark = each.watermark(intent.key(each.name).app)
-        not_behind(intent.pipeline, each.name, watermark, last, "penstock new-generation")
+        not_behind(intent.pipeline, each, intent.key(each.name).app, last, "penstock new-generation")
     return last
 
 
@@ -126,21 +122,28 @@ def _usable(plan: Plan, intent: Intent) -> Manifest | None:
     Computing again is allowed only while no sink has the batch: what is half published must be finished as it is.
     """
     manifest = plan.ledger.manifest(intent)
+    published = [each for each in plan.committers() if _has(each, intent)]
+    say_other_code(plan, intent, manifest, published)
     if manifest is None:
         return None
-    published = any(_has(each, intent) for each in plan.committers())
     if age_of(manifest) > STALE_SECONDS and not published:
         return None
     try:
         for name, table in plan.tables.items():
-            table.verify(manifest.sinks[name], intent.key(name))
+            if name in manifest.sinks:
+                table.verify(manifest.sinks[name], intent.key(name))
         for cluster in plan.topics:
-            cluster.verify({name: manifest.sinks[name] for name in cluster.sinks}, intent.key(cluster.name))
+            cluster.verify(_share(manifest, cluster), intent.key(cluster.name))
     except TableChanged:
         if published:
             raise
         return None
     return manifest
+
+
+def _share(manifest: Manifest, cluster: TopicsCommitter) -> dict[str, Frozen]:
+    """What the batch sends to this cluster; a sink that joined since the freeze begins with the next batch."""
+    return {name: manifest.sinks[name] for name in cluster.sinks if name in manifest.sinks}
 
 
 def _has(sink: Watermarked, intent: Intent) -> bool:

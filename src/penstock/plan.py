@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from penstock.ledger.ledger import Ledger
 from penstock.observe.events import Emit
+from penstock.origin import Origin
 from penstock.pipeline import Pipeline
 from penstock.ranges import Positions
 from penstock.sinks.contract import Committer, TopicsCommitter, Watermarked
 from penstock.sources.losses import Losses
 from penstock.steps.flow import Flow
+
+
+class Outlets(Protocol):
+    """All that publishing a frozen batch needs."""
+
+    tables: dict[str, Committer]
+    topics: list[TopicsCommitter]
 
 
 @dataclass
@@ -30,6 +40,8 @@ class Plan:
     """The Kafka clusters that the pipeline writes to: one transaction each."""
     start: Positions | None = None
     """Where the first batch starts, if not where the pipeline file says."""
+    origin: Callable[[Iterable[str]], Origin] = lambda _topics: Origin()
+    """Asks the source which topics these names are now."""
     known_unknown: set[str] = field(default_factory=set)
     """Unknown fields that were reported already."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.clock import Clock
+from penstock.errors import Refused
 from penstock.ledger.ledger import now
 from penstock.ledger.records import Intent, Manifest, Outcome
-from penstock.observe.events import BatchCommitted, RecordsLost, TableEvolved, UnknownFields
+from penstock.ledger.standing import label
+from penstock.observe.events import BatchCommitted, CodeChanged, RecordsLost, TableEvolved, UnknownFields
 from penstock.plan import Plan
-from penstock.sinks.contract import Receipt
+from penstock.sinks.contract import Receipt, Watermarked
 from penstock.tally import Fates
 
 
@@ -66,6 +68,30 @@ def outcome_of(
         phases=clock.phases,
         replayed=replayed,
         targets=targets,
+    )
+
+
+def say_other_code(plan: Plan, intent: Intent, manifest: Manifest | None, published: Sequence[Watermarked]) -> None:
+    """Say that a batch was begun by other code. Halts where it is half published and nobody froze it.
+
+    The manifest is written before anything is visible, so that can only be if somebody took it away.
+    """
+    other = intent.fingerprint != plan.fingerprint
+    if manifest is None and published and plan.ledger.outcome(intent.batch_id) is None:
+        raise _half_published(intent, plan.fingerprint, [label(sink) for sink in published])
+    if other:
+        finished = manifest is not None
+        plan.emit(CodeChanged(pipeline=intent.pipeline, batch_id=intent.batch_id, finished=finished))
+
+
+def _half_published(intent: Intent, fingerprint: str, at: list[str]) -> Refused:
+    code = f"by the code {intent.fingerprint}, and this is {fingerprint}" if intent.fingerprint != fingerprint else ""
+    return Refused(
+        f"{intent.pipeline}, batch {intent.batch_id}: it is half published ({', '.join(at)} has it) {code}".rstrip()
+        + ", and its manifest is gone from the stage folder.",
+        data="Computing it again could publish other rows than those that are there: a mixed batch. "
+        "Nothing was written.",
+        remedy="Restore the stage folder; or see what each sink has and choose:  penstock checkpoint rebuild --dry-run",
     )
 
 

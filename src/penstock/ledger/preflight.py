@@ -11,106 +11,140 @@ from pathlib import Path
 
 from penstock.errors import Refused
 from penstock.ledger.checkpoint import Checkpoint
+from penstock.ledger.damage import check_whole
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Outcome
-from penstock.sinks.contract import Committer, app_id
-
-NOTHING = "Nothing was written."
-CLOSED = 2**63 - 1
-"""The watermark of a closed generation: no batch can be newer."""
+from penstock.ledger.standing import (
+    CLOSED,
+    NOTHING,
+    closed,
+    label,
+    newest_generation,
+    not_behind,
+    not_undone,
+    noun,
+    ours,
+)
+from penstock.origin import Origin, same_origin
+from penstock.sinks.contract import Watermarked, Witness, app_id
 
 
 class Preflight:
     """The comparison for one pipeline. `file` is what the user types after `penstock run`."""
 
-    def __init__(self, pipeline: str, state: Path, tables: Mapping[str, Committer], file: str) -> None:
-        self.pipeline, self.state, self.tables, self.file = pipeline, state, tables, file
+    def __init__(self, pipeline: str, state: Path, sinks: Mapping[str, Watermarked], file: str) -> None:
+        self.pipeline, self.state, self.sinks, self.file = pipeline, state, list(sinks.values()), file
         self.checkpoint = Checkpoint(state / "spark")
+        self.warnings: list[str] = []
 
     def check(self, run: str = "") -> Ledger:
         """The ledger to go on with; Refused if going on could lose or double data."""
+        for sink in self.sinks:
+            if isinstance(sink, Witness):
+                self.warnings += sink.ready()
         ledger = Ledger.find(self.state, self.pipeline, run)
         if ledger is None:
             return self._first_run(run)
         last = ledger.last_outcome()
-        self._checkpoint_is_whole(ledger, last)
+        self._not_closed(ledger)
+        self._checkpoint_agrees(ledger, last)
         self._sinks_agree(ledger, last)
         return ledger
+
+    def source(self, ledger: Ledger, now: Origin, *, must_be_there: bool) -> None:
+        """Refuse topics that are not those that the batches so far were read from."""
+        was = ledger.origin
+        same_origin(self.pipeline, was, now, self._afresh)
+        gone = [topic for topic in was.topics if topic not in now.topics]
+        if gone and must_be_there:
+            last = ledger.last_intent()
+            told = ", ".join(f"{topic} (id {was.topics[topic]})" for topic in gone)
+            raise Refused(
+                f"{self.pipeline}, source kafka: batch {last.batch_id if last else 0} read the topic {told}, which "
+                "is gone from the brokers, or from the pipeline file.",
+                data=f"What was not yet read of it would be lost without a word. {NOTHING}",
+                remedy="Bring the topic back; or, if it is gone for good, go on without it (a topic made anew under "
+                f"the same name is read from its first record):  {self._afresh}",
+            )
 
     def _first_run(self, run: str) -> Ledger:
         if self.checkpoint.exists:
             raise Refused(
                 f"{self.pipeline}: {self.checkpoint.folder} holds a checkpoint, but there is no ledger beside it.",
                 data=f"The ledger was deleted, or the checkpoint is not penstock's. {NOTHING}",
-                remedy=f"Restore {self.state} from a backup, or use another folder:  state: ./state/...",
+                remedy=f"Restore {self.state} from a backup, use another folder (state: ./state/...), or go on from "
+                f"what the sinks hold:  {self._rebuild}",
             )
-        for name, table in self.tables.items():
-            found = newest_generation(self.pipeline, name, table)
+        for sink in self.sinks:
+            found = newest_generation(self.pipeline, sink)
             if found is not None:
                 generation, batch_id = found
                 held = "was closed" if batch_id == CLOSED else f"left batches up to {batch_id}"
                 raise Refused(
-                    f"{self.pipeline}, sink {name}: generation {generation} of this pipeline {held} in the table, but "
-                    f"the state folder {self.state} is empty.",
-                    data=f"The state was deleted or moved; starting at batch 0 would lose or double rows. {NOTHING}",
-                    remedy="Restore the state folder, or read the source again from its start, into the same tables "
-                    f"(rows already there will be there twice):  {self._afresh} --from source",
+                    f"{self.pipeline}, {label(sink)}: generation {generation} of this pipeline {held} in "
+                    f"{noun(sink)}, but the state folder {self.state} is empty.",
+                    data="The state was deleted or moved, or another pipeline of this name runs elsewhere; starting "
+                    f"at batch 0 would lose or double rows. {NOTHING}",
+                    remedy=f"Restore the state folder; or go on where the sinks end:  {self._rebuild}\n"
+                    "  Or read the source again from its start, into the same tables (rows already there will be "
+                    f"there twice):  {self._afresh} --from source",
                 )
         return Ledger(self.state, self.pipeline, 1, run)
 
-    def _checkpoint_is_whole(self, ledger: Ledger, last: Outcome | None) -> None:
+    def _not_closed(self, ledger: Ledger) -> None:
+        for sink in self.sinks:
+            if sink.watermark(self._app(ledger, sink)) == CLOSED:
+                raise closed(self.pipeline, sink, ledger.generation, self._afresh)
+
+    def _checkpoint_agrees(self, ledger: Ledger, last: Outcome | None) -> None:
+        check_whole(self.pipeline, self.checkpoint, ledger.intents.last, self._rebuild)
         planned, committed = self.checkpoint.planned, self.checkpoint.committed
         done = last.batch_id if last else None
+        again = f"Restore {self.state} whole, from one moment; or go on from what the sinks hold:  {self._rebuild}"
         if done is not None and (planned is None or planned < done):
-            what = "is gone" if planned is None else f"ends at batch {planned}"
             raise Refused(
-                f"{self.pipeline}: the ledger says that batch {done} is done, but the checkpoint {what}.",
+                f"{self.pipeline}: the ledger says that batch {done} is done, but the checkpoint {self._ends()}.",
                 data=f"It was deleted or restored from a backup; going on would lose or double rows. {NOTHING}",
-                remedy=f"Restore {self.state} whole, from one moment, or start afresh and keep the tables:  "
-                f"{self._afresh}",
+                remedy=again,
             )
         if committed is not None and (done is None or done < committed):
             raise Refused(
                 f"{self.pipeline}: the checkpoint has batch {committed} committed, but the ledger "
                 f"{'knows of none' if done is None else f'ends at batch {done}'}.",
                 data=f"The ledger in {ledger.folder} was deleted or restored from a backup. {NOTHING}",
-                remedy=f"Restore {self.state} whole, from one moment, or start afresh and keep the tables:  "
-                f"{self._afresh}",
+                remedy=again,
             )
+
+    def _ends(self) -> str:
+        planned = self.checkpoint.planned
+        if planned is not None:
+            return f"ends at batch {planned}"
+        kept = self.checkpoint.folder / "metadata"
+        return f"has lost its offsets (only {kept} is left)" if kept.exists() else "is gone"
 
     def _sinks_agree(self, ledger: Ledger, last: Outcome | None) -> None:
         planned = self.checkpoint.planned
-        for name, table in self.tables.items():
-            watermark = table.watermark(app_id(self.pipeline, ledger.generation, name))
+        for sink in self.sinks:
+            app = self._app(ledger, sink)
+            ours(self.pipeline, sink, app, ledger.id, str(self.state), self._rebuild)
+            watermark = sink.watermark(app)
             if watermark is not None and (planned is None or watermark > planned):
                 raise Refused(
-                    f"{self.pipeline}, sink {name}: the table holds batch {watermark}, but the checkpoint "
+                    f"{self.pipeline}, {label(sink)}: {noun(sink)} holds batch {watermark}, but the checkpoint "
                     f"{'is empty' if planned is None else f'ends at batch {planned}'}.",
                     data=f"The sink is ahead: its next batches would be taken for done and skipped. {NOTHING}",
-                    remedy=f"Restore the newest state, or start afresh and keep the tables:  {self._afresh}",
+                    remedy=f"Restore the newest state, or go on from what the sinks hold:  {self._rebuild}",
                 )
-            not_behind(self.pipeline, name, watermark, last, self._afresh)
+            not_behind(self.pipeline, sink, app, last, self._afresh)
+            not_undone(self.pipeline, sink, app, last, self._afresh)
+
+    def _app(self, ledger: Ledger, sink: Watermarked) -> str:
+        return app_id(self.pipeline, ledger.generation, sink.name)
 
     @property
     def _afresh(self) -> str:
         return f"penstock new-generation {self.file}"
 
-
-def newest_generation(pipeline: str, name: str, table: Committer) -> tuple[int, int] | None:
-    """The newest generation of the pipeline that left anything in the table, and its last batch."""
-    generation, found = 1, None
-    while (batch_id := table.watermark(app_id(pipeline, generation, name))) is not None:
-        generation, found = generation + 1, (generation, batch_id)
-    return found
-
-
-def not_behind(pipeline: str, name: str, watermark: int | None, last: Outcome | None, afresh: str) -> None:
-    """Refuse a sink that has less than the ledger says it was given: before the first batch, and before each one."""
-    written = last.last_written.get(name) if last else None
-    if written is not None and (watermark is None or watermark < written):
-        raise Refused(
-            f"{pipeline}, sink {name}: the ledger says that it holds batch {written}, but the table "
-            f"{'has none of this pipeline' if watermark is None else f'ends at batch {watermark}'}.",
-            data=f"The table was dropped, replaced or restored; going on would leave a hole. {NOTHING}",
-            remedy=f"Bring the table back, or start afresh and keep what is there:  {afresh}",
-        )
+    @property
+    def _rebuild(self) -> str:
+        return f"penstock checkpoint rebuild {self.file}"

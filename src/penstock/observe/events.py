@@ -45,6 +45,15 @@ class BatchCommitted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CodeChanged(Event):
+    """An unfinished batch was begun by other code: another version of penstock or of the pipeline file."""
+
+    batch_id: int
+    finished: bool
+    """From what the earlier code froze; else it is computed again, and nothing of it was visible."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Progressed(Event):
     """Spark's own figures after a batch, or while idle."""
 

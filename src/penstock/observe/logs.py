@@ -73,6 +73,12 @@ def _(event: events.BatchCommitted) -> str:
     return f"batch {event.batch_id} committed: {', '.join(parts)} in {event.seconds:.1f} s{again}"
 
 
+@_says(events.CodeChanged)
+def _(event: events.CodeChanged) -> str:
+    how = "is finished from what that code froze" if event.finished else "is computed again: nothing of it was visible"
+    return f"batch {event.batch_id} was begun by other code (another version, or another pipeline file); it {how}"
+
+
 @_says(events.UnknownFields)
 def _(event: events.UnknownFields) -> str:
     return f"batch {event.batch_id} has fields that the schema does not name: {_counts(event.fields)}"

@@ -1,32 +1,29 @@
-"""A new generation: start afresh under new idempotence keys, and keep the tables.
+"""A new generation: start afresh under new idempotence keys, and keep tables and topics.
 
-The old generation is closed first, in every table, so that a driver left over from it can commit nothing. A crash in
+The old generation is closed first, in every sink, so that a driver left over from it can commit nothing. A crash in
 between leaves a state that `run` refuses and that the same verb finishes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from penstock.errors import Refused
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
-from penstock.ledger.preflight import CLOSED, newest_generation
 from penstock.ledger.records import Outcome
+from penstock.ledger.standing import CLOSED, is_cluster, label, newest_generation
+from penstock.origin import Origin, recreated
 from penstock.ranges import Positions
-from penstock.sinks.contract import Committer, WriteKey, app_id
+from penstock.sinks.contract import Watermarked, Witness, WriteKey, app_id
 
-
-class Closing(Committer, Protocol):
-    """A committer that can close a generation."""
-
-    def close(self, key: WriteKey) -> None:
-        """Let no batch of this key's generation be committed any more."""
-        ...
+Sinks = Mapping[str, Watermarked]
+Ids = Callable[[Iterable[str]], Origin]
+"""Asks the source which topics these names are now."""
 
 
 @dataclass(frozen=True)
@@ -40,50 +37,116 @@ class Opened:
 
 
 def new_generation(
-    pipeline: str, state: Path, tables: Mapping[str, Closing], begin: Literal["last", "source"], run: str
+    pipeline: str, state: Path, sinks: Sinks, begin: Literal["last", "source"], run: str, ids: Ids | None = None
 ) -> Opened:
-    """Close the newest generation in every table and open the next one."""
+    """Close the newest generation in every sink and open the next one. `ids` tells topics that were made anew."""
     with lease(state / "lease", pipeline, run):
+        make_ready(sinks)
         ledger = Ledger.find(state, pipeline, run)
-        found = [newest_generation(pipeline, name, table) for name, table in tables.items()]
-        old = max([ledger.generation if ledger else 0, *(generation for generation, _ in filter(None, found))])
-        start = _goes_on_at(pipeline, ledger, tables) if begin == "last" else None
-        for name, table in tables.items():
-            for generation in range(1, old + 1):
-                table.close(WriteKey(pipeline, generation, name, CLOSED, ""))
-        _set_aside(state / "spark", state / f"spark.g{old}")
-        Ledger(state, pipeline, old + 1, run).open(start)
+        old = newest(pipeline, ledger, sinks)
+        start = _goes_on_at(pipeline, ledger, sinks, ids) if begin == "last" else None
+        close_all(pipeline, sinks, old)
+        if begin == "last" and ledger is not None:
+            _nothing_half_published(pipeline, ledger, ledger.last_outcome(), sinks)  # until it was closed, it could be
+        return open_next(pipeline, state, old, start, run)
+
+
+def make_ready(sinks: Sinks) -> None:
+    """A cluster's markers need their topic, to be read and to be closed."""
+    for sink in sinks.values():
+        if is_cluster(sink) and isinstance(sink, Witness):
+            sink.ready()
+
+
+def newest(pipeline: str, ledger: Ledger | None, sinks: Sinks) -> int:
+    """The newest generation that the ledger or any sink knows of; 0 if there is none."""
+    found = [newest_generation(pipeline, sink) for sink in sinks.values()]
+    return max([ledger.generation if ledger else 0, *(generation for generation, _ in filter(None, found))])
+
+
+def last_batch(pipeline: str, generation: int, sink: Watermarked) -> int | None:
+    """The newest batch of this generation in the sink, closed or not; None if there is none, or none can be seen."""
+    app = app_id(pipeline, generation, sink.name)
+    watermark = sink.watermark(app)
+    if watermark != CLOSED:
+        return watermark
+    told = sink.story(app) if isinstance(sink, Witness) else None
+    return told["batch_id"] if told else None
+
+
+def close_all(pipeline: str, sinks: Sinks, old: int) -> None:
+    """From here on nobody can commit a batch of this generation, or of an older one."""
+    for sink in sinks.values():
+        for generation in range(1, old + 1):
+            sink.close(WriteKey(pipeline, generation, sink.name, CLOSED, ""))
+
+
+def open_next(pipeline: str, state: Path, old: int, start: Positions | None, run: str) -> Opened:
+    """Set the old checkpoint aside and open the next generation."""
+    _set_aside(state / "spark", state / f"spark.g{old}")
+    Ledger(state, pipeline, old + 1, run).open(start)
     return Opened(old, old + 1, start)
 
 
-def _goes_on_at(pipeline: str, ledger: Ledger | None, tables: Mapping[str, Closing]) -> Positions:
-    """The end of the last batch that every sink has."""
-    last = ledger.last_outcome() if ledger else None
-    if ledger is None or last is None:
+def without_recreated(start: Positions, was: Origin, ids: Ids | None) -> Positions:
+    """`start` but for topics that were made anew since: those are read from their first record."""
+    anew = recreated(was, ids(was.topics)) if ids and was.topics else []
+    return {part: offset for part, offset in start.items() if part[0] not in anew}
+
+
+def _goes_on_at(pipeline: str, ledger: Ledger | None, sinks: Sinks, ids: Ids | None) -> Positions | None:
+    """The end of the last batch that every sink has; where the generation starts, if it has no batch yet."""
+    if ledger is None:
+        raise Refused(
+            f"{pipeline}: there is no ledger in the state folder, so where to go on cannot be known from it.",
+            data="Nothing was changed.",
+            remedy="Go on where the sinks end:  penstock checkpoint rebuild\n"
+            "  Or start where the pipeline file says; rows that are read again will be in the tables twice:  "
+            "--from source",
+        )
+    last = ledger.last_outcome()
+    _nothing_half_published(pipeline, ledger, last, sinks)
+    if last is None:
         raise Refused(
             f"{pipeline}: the ledger knows of no finished batch, so where to go on cannot be known.",
             data="Nothing was changed.",
-            remedy="Start where the pipeline file says; rows that are read again will be in the tables twice:  "
-            "--from source",
+            remedy="Start where the pipeline file says:  --from source",
         )
-    _nothing_half_published(pipeline, ledger, last, tables)
-    return {(part.topic, part.partition): part.end for part in last.ranges}
+    return without_recreated(last.end, ledger.origin, ids)
 
 
-def _nothing_half_published(pipeline: str, ledger: Ledger, last: Outcome, tables: Mapping[str, Closing]) -> None:
-    for name, table in tables.items():
-        watermark = table.watermark(app_id(pipeline, ledger.generation, name))
-        if watermark is not None and last.batch_id < watermark < CLOSED:
+def _nothing_half_published(pipeline: str, ledger: Ledger, last: Outcome | None, sinks: Sinks) -> None:
+    done = last.batch_id if last else -1
+    for sink in sinks.values():
+        there = last_batch(pipeline, ledger.generation, sink)
+        if there is not None and there > done:
             raise Refused(
-                f"{pipeline}, sink {name}: the table holds batch {watermark}, the ledger ends at batch "
-                f"{last.batch_id}: a batch is half published.",
-                data="Going on after the ledger's last batch would write its rows twice. Nothing was changed.",
-                remedy="Let it finish first:  penstock run --once",
+                f"{pipeline}, {label(sink)}: it holds batch {there}, and the ledger ends at "
+                f"{f'batch {done}' if last else 'no batch'}: a batch is half published.",
+                data="Going on after the ledger's last batch would write its rows twice. Nothing was opened.",
+                remedy="Let it finish first:  penstock run --once\n"
+                "  If it cannot run, finish it from what was frozen:  penstock checkpoint rebuild",
+            )
+        unknown = is_cluster(sink) and there is None and last is not None and sink.name in last.last_written
+        begun = ledger.intents.last
+        if unknown and begun is not None and begun > done:
+            raise Refused(
+                f"{pipeline}, {label(sink)}: batch {begun} was begun and has no outcome, and the marker is gone: "
+                "whether its records are in the topics cannot be seen.",
+                data="Going on could lose or double that batch. Nothing was changed.",
+                remedy="Look at the newest records of the topics: the header penstock.offset says how far they are. "
+                f"Then say so in `start`, and:  --from source  (batch {begun} reads {_said(ledger, begun)})",
             )
 
 
+def _said(ledger: Ledger, batch_id: int) -> str:
+    intent = ledger.intent(batch_id)
+    parts = intent.ranges if intent else ()
+    return ", ".join(f"{part.topic}-{part.partition} {part.start} to {part.end}" for part in parts)
+
+
 def _set_aside(checkpoint: Path, aside: Path) -> None:
-    if Checkpoint(checkpoint).exists:
+    if Checkpoint(checkpoint).exists or checkpoint.exists():
         number = 0
         while aside.exists():
             number += 1
