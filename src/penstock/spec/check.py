@@ -65,7 +65,8 @@ def _file_keys(document: Document) -> Iterator[Found]:
     """What is wrong with `vars` and `environments` themselves."""
     nodes = {key: node for key, node in document.root.children.items() if key in FileKeys.model_fields}
     try:
-        FileKeys.model_validate({key: node.plain() for key, node in nodes.items()})
+        if nodes:
+            FileKeys.model_validate({key: node.plain() for key, node in nodes.items()})
     except ValidationError as error:
         yield from _Late(document, set()).problems(error)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pydantic import ConfigDict
+
 from penstock.choice import did_you_mean
 from penstock.options import Field, Name, Options, Text, Wrong
 from penstock.secret import Reference, pieces
@@ -21,6 +23,8 @@ NOWHERE = Place(0, 0)
 
 class FileKeys(Options):
     """Keys of a file that a Pipeline in Python does not have."""
+
+    model_config = ConfigDict(defer_build=True)  # most files have none, and `validate` is quick
 
     vars: dict[Name, Text] = Field(
         default_factory=dict,
