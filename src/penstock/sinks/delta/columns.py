@@ -47,6 +47,31 @@ def missing_from(state: TableState, wanted: Fields, sink: str) -> list[dict[str,
     return [{**field, "nullable": True} for field in wanted if field["name"] not in known]
 
 
+def new_columns(state: TableState, wanted: Fields, schema: str, sink: str) -> tuple[dict[str, Any], ...]:
+    """The columns that the table is to gain; none may be new where the schema is fixed."""
+    added = tuple(missing_from(state, wanted, sink))
+    if added and schema == "fixed":
+        names = ", ".join(f"`{field['name']}`" for field in added)
+        raise _refused(
+            sink,
+            f"the batch has columns that table {state.table} does not: {names}.",
+            f"Drop them in a step, or let the table grow:  sinks.{sink}.delta.schema: evolve",
+        )
+    return added
+
+
+def same_partitioning(state: TableState, partition_by: Sequence[str], sink: str) -> None:
+    """Refuse a table that is partitioned otherwise than the pipeline file says, if it says anything."""
+    check_partitioning(state.fields, state.partition_by, sink)
+    if partition_by and tuple(partition_by) != state.partition_by:
+        is_now = f"by {', '.join(state.partition_by)}" if state.partition_by else "not at all"
+        raise _refused(
+            sink,
+            f"partition_by is {', '.join(partition_by)}, but table {state.table} is partitioned {is_now}.",
+            "Say what the table says, leave partition_by out, or write to another table.",
+        )
+
+
 def check_partitioning(state_or_new: Fields, partition_by: Sequence[str], sink: str) -> None:
     """Refuse partition columns that are not there or whose values have no text in the log."""
     types = {field["name"]: field["type"] for field in state_or_new}

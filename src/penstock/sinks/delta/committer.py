@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from penstock.errors import PenstockError, Refused, SinkRefused, TableChanged, Unavailable
-from penstock.sinks.contract import Frozen, Receipt, Undone, WriteKey
+from penstock.errors import TableChanged, Unavailable
+from penstock.sinks.contract import Frozen, FrozenFile, Receipt, Undone, WriteKey
 from penstock.sinks.delta import allow, history, log, ready
 from penstock.sinks.delta.changes import changes
-from penstock.sinks.delta.columns import check_partitioning, delta_fields, missing_from
-from penstock.sinks.delta.handle import Handle, first_line
+from penstock.sinks.delta.columns import check_partitioning, delta_fields, new_columns, same_partitioning
+from penstock.sinks.delta.handle import Handle
+from penstock.sinks.delta.once import another_batch, patiently, told
 from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.target import DeltaTarget, Lineage, with_lineage, written_columns
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds between the tries of one commit; after the last, `Unavailable` hands it to the run's own patience."""
 
 
 class DeltaCommitter:
@@ -54,15 +52,8 @@ class DeltaCommitter:
         wanted = delta_fields(whole, self.name)
         state = self.handle.state() or self._create(whole, wanted)
         allow.check(state, self.name)
-        self._check_partitioning(state)
-        added = tuple(missing_from(state, wanted, self.name))
-        if added and self.schema == "fixed":
-            names = ", ".join(f"`{field['name']}`" for field in added)
-            raise SinkRefused(
-                f"sink {self.name}: the batch has columns that table {self.table} does not: {names}.",
-                data="This sink wrote nothing.",
-                remedy=f"Drop them in a step, or let the table grow:  sinks.{self.name}.delta.schema: evolve",
-            )
+        same_partitioning(state, self.partition_by, self.name)
+        added = new_columns(state, wanted, self.schema, self.name)
         return DeltaTarget(
             table=self.table,
             table_id=state.id,
@@ -112,22 +103,7 @@ class DeltaCommitter:
         if not frozen.files:
             state = self.handle.state()
             return Receipt(self.name, "empty", state.version if state else -1, 0)
-        failure: Exception | None = None
-        for pause in (*PAUSES, None):
-            try:
-                return self._try(frozen, key, story)
-            except PenstockError:
-                raise
-            except Exception as error:  # delta-rs has no tree of errors, and any of them may come after the fact
-                failure = error
-                self.handle.forget()
-            if pause is not None:
-                time.sleep(pause)
-        raise Unavailable(
-            f"sink {self.name}, batch {key.batch_id}: table {self.table} could not be committed to: "
-            f"{first_line(failure) if failure else ''}",
-            data="Nothing of this batch is visible in it; its files are kept and will be tried again.",
-        ) from failure
+        return patiently(self.name, self.table, key, lambda: self._try(frozen, key, story), self.handle.forget)
 
     def close(self, key: WriteKey) -> None:
         """Let no batch of this key's generation be committed any more: its watermark becomes the key's batch id."""
@@ -158,7 +134,7 @@ class DeltaCommitter:
         if new:
             self._grow(table, new, key)
             return self._try(frozen, key, story)
-        self._append(table, frozen, key, story)
+        self._append(table, frozen, log.renewed(self.table, frozen.files), key, story)
         landed = log.find_after(self.table, key.app, key.batch_id, table.version())
         if landed is None:
             raise OSError(f"the commit of batch {key.batch_id} is not in the log")
@@ -166,16 +142,17 @@ class DeltaCommitter:
         added = tuple(field["name"] for field in frozen.target["add_columns"])
         return Receipt(self.name, "committed", landed.version, frozen.rows, added)
 
-    def _append(self, table: DeltaTable, frozen: Frozen, key: WriteKey, story: dict[str, Any]) -> None:
+    def _append(
+        self, table: DeltaTable, frozen: Frozen, files: Sequence[FrozenFile], key: WriteKey, story: dict[str, Any]
+    ) -> None:
         from deltalake import CommitProperties, Transaction
         from deltalake.transaction import AddAction, RemoveAction
 
         now = time.time_ns() // 1_000_000
         added: list[AddAction | RemoveAction] = [
             AddAction(file.path, file.size, file.partition_values, now, data_change=True, stats=file.stats)
-            for file in frozen.files
+            for file in files
         ]
-        told = {**story, "app": key.app, "batch_id": key.batch_id, "digest": key.digest, "rows": frozen.rows}
         table.create_write_transaction(
             added,
             mode="append",
@@ -183,7 +160,7 @@ class DeltaCommitter:
             partition_by=list(frozen.target["partition_by"]),
             commit_properties=CommitProperties(
                 app_transactions=[Transaction(key.app, key.batch_id)],
-                custom_metadata={"userMetadata": json.dumps(told, separators=(",", ":"))},
+                custom_metadata={"userMetadata": told(story, key, frozen.rows)},
             ),
         )
 
@@ -201,15 +178,7 @@ class DeltaCommitter:
             return found
         if not found and not _names(table).isdisjoint(file.path for file in frozen.files):
             return log.Commit(table.version(), {})
-        ours = f"its commit has the digest {found.story.get('digest')}" if found else "that commit is not in its log"
-        raise Refused(
-            f"sink {self.name}, batch {key.batch_id}: table {self.table} says that {key.app} committed batch {seen} "
-            f"already, but {ours}, and this batch has {key.digest}.",
-            data="The same batch id with other content: committing could double rows, skipping could lose them. "
-            "Nothing was written.",
-            remedy="The state may be older than the table, or this generation was closed. Restore the state that "
-            "belongs to the table, or start afresh, keeping the tables:  penstock new-generation",
-        )
+        raise another_batch(self.name, self.table, key, seen, found)
 
     def _checked(
         self, table: DeltaTable | None, frozen: Frozen, key: WriteKey
@@ -254,17 +223,6 @@ class DeltaCommitter:
         if state is None:
             raise Unavailable(f"sink {self.name}: table {self.table} was created and is gone again.")
         return state
-
-    def _check_partitioning(self, state: TableState) -> None:
-        check_partitioning(state.fields, state.partition_by, self.name)
-        if self.partition_by and self.partition_by != state.partition_by:
-            is_now = f"by {', '.join(state.partition_by)}" if state.partition_by else "not at all"
-            raise SinkRefused(
-                f"sink {self.name}: partition_by is {', '.join(self.partition_by)}, but table {self.table} is "
-                f"partitioned {is_now}.",
-                data="This sink wrote nothing.",
-                remedy="Say what the table says, leave partition_by out, or write to another table.",
-            )
 
 
 def _names(table: DeltaTable) -> set[str]:

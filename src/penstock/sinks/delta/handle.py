@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import SinkRefused, Unavailable
 from penstock.sinks.delta import log
 from penstock.sinks.delta.allow import LATER
+from penstock.sinks.delta.once import first_line
 from penstock.sinks.delta.state import TableState
 
 if TYPE_CHECKING:
@@ -93,8 +94,3 @@ class Handle:
         from deltalake import DeltaTable
 
         return DeltaTable(self.table) if log.exists(self.table) else None
-
-
-def first_line(error: Exception) -> str:
-    """What delta-rs says, without the stack that it may append."""
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from penstock.files import sync
 from penstock.sinks.contract import FrozenFile
 
 LOG = "_delta_log"
+OLD_SECONDS = 86_400
 Mark = tuple[int, int, int]
 """What tells one commit file from another of the same name: inode, time, size."""
 
@@ -55,15 +60,25 @@ def find_after(table: str, app: str, batch_id: int, version: int) -> Commit | No
 
 
 def _look(table: str, app: str, batch_id: int, versions: Iterable[int]) -> Commit | None:
+    return look(lambda version: _text(table, version), app, batch_id, versions)
+
+
+def look(text_of: Callable[[int], str | None], app: str, batch_id: int, versions: Iterable[int]) -> Commit | None:
     """The commit of this batch among these versions, as far as the log goes."""
     for version in versions:
-        try:
-            text = _commit(table, version).read_text(encoding="utf-8")
-        except FileNotFoundError:
+        text = text_of(version)
+        if text is None:
             return None
         if app in text and (found := _read(text, app, batch_id)) is not None:
             return Commit(version, found)
     return None
+
+
+def _text(table: str, version: int) -> str | None:
+    try:
+        return _commit(table, version).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
 
 
 def _read(text: str, app: str, batch_id: int) -> dict[str, Any] | None:
@@ -86,6 +101,15 @@ def keep(table: str, version: int) -> None:
     sync(Path(table) / LOG)
 
 
+def keep_whole(table: str, version: int, text: str) -> None:
+    """The same for a commit of Spark's, which syncs nothing: the files that it added, their folders, and itself."""
+    actions = (json.loads(line) for line in text.splitlines() if line.strip())
+    added = [Path(table, unquote(action["add"]["path"])) for action in actions if "add" in action]
+    for path in (*added, *{file.parent for file in added}):
+        sync(path)
+    keep(table, version)
+
+
 def keep_new(table: str) -> None:
     """The same for a table that was just created, with the folder's own name."""
     keep(table, 0)
@@ -103,6 +127,27 @@ def damaged(table: str, files: Sequence[FrozenFile]) -> Iterator[str]:
         else:
             if size != file.size:
                 yield f"file {file.path} has {size} bytes instead of {file.size}"
+
+
+def renewed(table: str, files: Sequence[FrozenFile]) -> list[FrozenFile]:
+    """The files, those of yesterday or older copied under new names.
+
+    A VACUUM deletes files that nobody committed after seven days. One that listed the old names before our commit
+    could delete them after it; it cannot know the new ones.
+    """
+    return [_copied(Path(table), file) if _is_old(Path(table, file.path)) else file for file in files]
+
+
+def _is_old(path: Path) -> bool:
+    return time.time() - path.stat().st_mtime > OLD_SECONDS
+
+
+def _copied(folder: Path, file: FrozenFile) -> FrozenFile:
+    name = f"part-again-{uuid.uuid4()}.zstd.parquet"
+    shutil.copyfile(folder / file.path, folder / name)
+    sync(folder / name)
+    sync(folder)
+    return replace(file, path=name)
 
 
 def _commit(table: str, version: int) -> Path:

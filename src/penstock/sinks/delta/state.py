@@ -41,6 +41,22 @@ class TableState:
             fields=tuple(json.loads(handle.schema().to_json())["fields"]),
         )
 
+    @classmethod
+    def from_log(cls, table: str, version: int, protocol: dict[str, Any], metadata: dict[str, Any]) -> TableState:
+        """The same from the actions `protocol` and `metaData`, as the log writes them."""
+        features = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
+        return cls(
+            table=table,
+            id=metadata["id"],
+            version=version,
+            reader=protocol["minReaderVersion"],
+            writer=protocol["minWriterVersion"],
+            features=tuple(sorted(features)),
+            configuration=dict(metadata.get("configuration", {})),
+            partition_by=tuple(metadata.get("partitionColumns", ())),
+            fields=tuple(json.loads(metadata["schemaString"])["fields"]),
+        )
+
     @property
     def protocol(self) -> dict[str, Any]:
         return {"reader": self.reader, "writer": self.writer, "features": list(self.features)}
