@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from penstock.cli import demo, describe, dev, generation, init, jars, run, status, validate, version
+from penstock.cli import checkpoint, demo, describe, dev, generation, init, jars, run, status, validate, version
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)
 app.command()(jars.jars)
 app.command()(version.version)
+app.add_typer(checkpoint.app, name="checkpoint")
 app.add_typer(dev.app, name="dev")
 
 

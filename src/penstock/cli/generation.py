@@ -1,4 +1,4 @@
-"""penstock new-generation: start afresh and keep the tables."""
+"""penstock new-generation: start afresh and keep tables and topics."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ def new_generation(
         ),
     ] = From.last,
 ) -> None:
-    """Close the present generation in every table and open the next: its batches start at 0 under new keys."""
+    """Close the present generation in every sink and open the next: its batches start at 0 under new keys."""
     pipeline = load(file, env, sets)
 
-    from penstock.engine.tables import committers
+    from penstock.cli.reaching import reached
     from penstock.operate.generation import new_generation as open_next
 
-    opened = open_next(pipeline.name, Path(pipeline.state), committers(pipeline), begin.value, uuid.uuid4().hex[:12])
+    there, run = reached(pipeline), uuid.uuid4().hex[:12]
+    opened = open_next(pipeline.name, Path(pipeline.state), there.sinks, begin.value, run, there.cluster.origin)
     where = "goes on after the last finished batch" if opened.start is not None else "begins where `start` says"
     print(f"{pipeline.name}: generation {opened.old} is closed. Generation {opened.new} {where}.")
     print(f"  Run it:  penstock run {again(file, env, sets)}")

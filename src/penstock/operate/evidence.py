@@ -52,16 +52,21 @@ class Evidence:
     def lacking(self) -> list[str] | None:
         """The sinks that should have the newest batch and do not; None if nobody says what it held.
 
-        A table is not touched by a batch without rows for it; a cluster's marker moves with every batch.
+        A table is not touched by a batch without rows for it; a cluster's marker moves with every batch. Tables come
+        before clusters: where a cluster has the batch, the tables have all that they were to get.
         """
-        stories = [sight.story for sight in self.holders if "sinks" in sight.story]
-        missing = [sight for sight in self.sights if sight.batch_id != self.newest]
-        if any(is_cluster(sight.sink) and sight.batch_id is not None for sight in missing) or not missing:
-            return [label(sight.sink) for sight in missing if is_cluster(sight.sink)]
-        if not stories:
-            return None
-        rows: dict[str, int] = {name: count for story in stories for name, count in story["sinks"].items()}
-        return [label(sight.sink) for sight in missing if any(rows.get(name) for name in names(sight.sink))]
+        missing = [sight.sink for sight in self.sights if sight.batch_id != self.newest]
+        rows = self._rows()
+        if rows is not None:
+            return [label(sink) for sink in missing if _given(sink, rows)]
+        if any(is_cluster(sight.sink) for sight in self.holders):
+            return [label(sink) for sink in missing if is_cluster(sink)]
+        return None if missing else []
+
+    def _rows(self) -> dict[str, int] | None:
+        """Rows by sink of the newest batch, as the commit of a table tells it; a marker knows only its own."""
+        stories = [sight.story for sight in self.holders if not is_cluster(sight.sink) and "sinks" in sight.story]
+        return dict(stories[0]["sinks"]) if stories else None
 
     def digest(self) -> str:
         """What names the newest batch. Refused where two sinks have different batches under one number."""
@@ -92,6 +97,11 @@ class Evidence:
             if sight.story.get("ranges"):
                 return {(topic, part): start for topic, part, start, _ in sight.story["ranges"]}
         return None
+
+
+def _given(sink: Watermarked, rows: dict[str, int]) -> bool:
+    """Was the sink to get anything of a batch with these rows?"""
+    return any(name in rows and (rows[name] > 0 or is_cluster(sink)) for name in names(sink))
 
 
 def names(sink: Watermarked) -> Sequence[str]:

@@ -106,13 +106,14 @@ def _goes_on_at(pipeline: str, ledger: Ledger | None, sinks: Sinks, ids: Ids | N
         )
     last = ledger.last_outcome()
     _nothing_half_published(pipeline, ledger, last, sinks)
-    if last is None:
+    start = last.end if last else ledger.open()
+    if start is None:
         raise Refused(
             f"{pipeline}: the ledger knows of no finished batch, so where to go on cannot be known.",
             data="Nothing was changed.",
             remedy="Start where the pipeline file says:  --from source",
         )
-    return without_recreated(last.end, ledger.origin, ids)
+    return without_recreated(start, ledger.origin, ids)
 
 
 def _nothing_half_published(pipeline: str, ledger: Ledger, last: Outcome | None, sinks: Sinks) -> None:
