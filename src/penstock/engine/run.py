@@ -6,24 +6,28 @@ import hashlib
 import threading
 import time
 import uuid
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.engine.faults import explain
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.session import session
 from penstock.engine.tables import committers
+from penstock.engine.topics import topic_committers
 from penstock.engine.watch import Silence, watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
 from penstock.ledger.lease import lease
 from penstock.ledger.preflight import Preflight
 from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, RunEnded, RunStarted
+from penstock.origin import Origin, complete
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
-from penstock.sinks.contract import Committer
+from penstock.sinks.contract import Committer, Watermarked, Witness
+from penstock.sinks.kafka.committer import KafkaCommitter
 from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses, Policy
 from penstock.sources.position import check_position
@@ -81,6 +85,7 @@ class Run:
         once = options.once or pipeline.trigger == "available_now"
         self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
         self.tables: dict[str, Committer] = {**committers(pipeline)}
+        self.topics: list[KafkaCommitter] | None = None
 
     def to_the_end(self) -> None:
         began = time.monotonic()
@@ -134,13 +139,19 @@ class Run:
         return "stopped" if self.stopping.is_set() else "done"
 
     def _plan(self, cluster: Cluster) -> tuple[Plan, Preflight]:
-        preflight = Preflight(self.pipeline.name, self.state, self.tables, self.options.file)
+        topics = self.topics = self.topics or topic_committers(self.pipeline, cluster.bootstrap)
+        sinks: dict[str, Watermarked] = {**self.tables, **{each.name: each for each in topics}}
+        preflight = Preflight(self.pipeline.name, self.state, sinks, self.options.file)
         ledger = preflight.check(self.id)
+        origin = cluster.origin_of(self.pipeline.source)
+        preflight.source(ledger, origin, must_be_there=self.pipeline.source.on_data_loss == "stop")
         losses = self.losses = self.losses or self._losses(cluster)
         losses.earliest = cluster.earliest
         check_position(losses, cluster, self.pipeline, preflight.checkpoint)
         self.flow = self.flow or learn(self.pipeline, self._session)
-        start = ledger.open()
+        start = ledger.open(about=about(origin, sinks.values()))
+        if start is not None:
+            start = complete(start, cluster.read_by(self.pipeline.source))
         planned = preflight.checkpoint.planned
         self.emit(
             RunStarted(
@@ -152,7 +163,8 @@ class Run:
             )
         )
         code = fingerprint(self.pipeline)
-        plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, start=start)
+        plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
+        plan.origin = cluster.origin
         return plan, preflight
 
     def _session(self) -> SparkSession:
@@ -178,6 +190,14 @@ class Run:
         for topic in [*(source.topics or ()), *(source.partitions or ())]:
             kafka.ensure_topic(broker.bootstrap, topic)
         return broker.bootstrap
+
+
+def about(origin: Origin, sinks: Iterable[Watermarked]) -> dict[str, Any]:
+    """What the ledger says, for people, of where a generation reads and writes."""
+    return {
+        "source": origin.to_json(),
+        "sinks": {sink.name: sink.identity() for sink in sinks if isinstance(sink, Witness)},
+    }
 
 
 def fingerprint(pipeline: Pipeline) -> str:

@@ -1,0 +1,17 @@
+"""The committers of a pipeline's topics: one for each Kafka cluster that it writes to."""
+
+from __future__ import annotations
+
+from penstock.pipeline import Pipeline
+from penstock.sinks.kafka import Topic
+from penstock.sinks.kafka.clusters import committers
+from penstock.sinks.kafka.committer import KafkaCommitter
+
+
+def topic_committers(pipeline: Pipeline, bootstrap: str) -> list[KafkaCommitter]:
+    """Each cluster is asked for its id: Unavailable where none answers. `bootstrap` is the source's."""
+    sinks = {name: sink.to for name, sink in pipeline.sinks.items() if isinstance(sink.to, Topic)}
+    letters = pipeline.dead_letters.kafka
+    if not sinks and letters is None:
+        return []
+    return list(committers(pipeline.name, bootstrap, sinks, letters.topic if letters else None).values())
