@@ -125,6 +125,8 @@ EXPRESSIONS = [
     "sum(a) > 1",
     "every(a)",
     "lag(a) OVER w",
+    "a LIKE ANY (b) || 'c'",
+    "a = '\ud83d'",
     "EXISTS (SELECT 1)",
     "a AS _b",
     "* EXCEPT (a.b)",
@@ -152,7 +154,7 @@ SCOPES = [
 def told(text: str, problems: Iterable[SqlProblem]) -> str:
     shown = text if len(text) < 200 else text[:40] + "..."
     lines = [f"{row}:{column} {message}\n      {remedy}".rstrip() for row, column, message, remedy in problems]
-    return "\n    ".join([shown.replace("\x00", "\\0"), *lines])
+    return "\n    ".join([shown.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\0"), *lines])
 
 
 def refused(read: Callable[[str], object], text: str) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from penstock.sql.functions import FORBIDDEN, INSTEAD, nearest, sorts
 from penstock.sql.reading import Reading
-from penstock.sql.words import INFIX, LIKES, TYPES, Word, in_types
+from penstock.sql.words import INFIX, LIKES, TYPES, Word, closing, in_types
 
 MARKS = {
     "(", ")", "[", "]", ",", ".", "+", "-", "*", "/", "%", "=", "==", "!=", "<>", "<", ">", "<=", ">=", "<=>",
     "|", "||", "&", "^", "~", "!", "->", "=>", "::", "<<", ">>", ">>>",
 }  # fmt: skip
+AFTER_LIST = {")", "]", ",", ";"}
 ONE_RECORD = "a stage sees one record at a time"
 LATER = "Aggregate where you query the table."
 QUERY_WORDS = {"SELECT", "WITH", "FROM", "TABLE", "VALUES"}
@@ -53,9 +54,15 @@ def _is_call(given: Sequence[Word], index: int, in_type: bool) -> bool:
     word = given[index]
     if index + 1 == len(given) or given[index + 1].says != "(" or word.kind not in ("word", "name") or in_type:
         return False
-    before = given[index - 1].says if index else ""
-    syntax = word.says in INFIX or (word.says in ("ANY", "SOME", "ALL") and before in LIKES) or word.says == "OVER"
-    return not syntax and not (word.says == "EXCEPT" and before == "*")
+    return word.says not in INFIX and word.says != "OVER" and not _is_list(given, index)
+
+
+def _is_list(given: Sequence[Word], index: int) -> bool:
+    """`LIKE ANY (...)`. Where an operator follows the bracket, Spark takes ANY for the aggregate of that name."""
+    if given[index].says not in ("ANY", "SOME", "ALL") or index == 0 or given[index - 1].says not in LIKES:
+        return False
+    end = closing(given, index + 1) + 1
+    return end == len(given) or given[end].says in AFTER_LIST or given[end].kind in ("word", "name")
 
 
 def _call(reading: Reading, given: Sequence[Word], index: int, *, allowed: bool) -> None:

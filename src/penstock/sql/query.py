@@ -12,7 +12,7 @@ from penstock.sql.outputs import outputs
 from penstock.sql.problems import SqlWrong
 from penstock.sql.reading import Reading
 from penstock.sql.values import Expression, Generator, RowQuery
-from penstock.sql.words import Word, in_types
+from penstock.sql.words import Word, closing, in_types
 
 
 def read_query(text: str) -> RowQuery:
@@ -261,16 +261,6 @@ def _generator_end(given: Sequence[Word]) -> int:
     end = closing(given, 1) + 1
     named = end == len(given) or given[end].says == "AS" or given[end].is_name
     return end if named else 0
-
-
-def closing(words: Sequence[Word], opening: int) -> int:
-    """Index of the bracket that closes the one at `opening`."""
-    level = 0
-    for index in range(opening, len(words)):
-        level += (words[index].says == "(") - (words[index].says == ")")
-        if level == 0:
-            return index
-    return len(words) - 1
 
 
 def _levels(words: Sequence[Word]) -> list[int]:

@@ -21,6 +21,8 @@ MAX_DEPTH = 32
 TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep."
 DIFFERENT = "Spark and penstock would read this text differently."
 FLATTEN = "Take a part of it out into a step of its own."
+_NO_TEXT = re.compile("[\x00\ufeff\ud800-\udfff]")
+"""A zero byte, a byte order mark, half of a pair: what a text in UTF-8 cannot hold, or Spark cannot be sent."""
 _REFERENCE = re.compile(r"\$\{[^}\s]*\}?")
 _OPENS = {"(": ")", "[": "]", "CASE": "END"}
 
@@ -61,9 +63,9 @@ class Reading:
         size = len(self.text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
             self.stop(0, f"a SQL text may hold 64 KB; this one holds {size // 1024} KB.", FLATTEN)
-        for letter in ("\x00", "\ufeff"):
-            if letter in self.text:
-                self.stop(self.text.index(letter), "holds a character that no SQL text can hold.", "Take it out.")
+        wrong = _NO_TEXT.search(self.text)
+        if wrong:
+            self.stop(wrong.start(), "holds a character that no SQL text can hold.", "Take it out.")
 
     def _quoted(self) -> list[Span]:
         try:

@@ -174,3 +174,13 @@ def _call(given: Sequence[Word], index: int) -> tuple[TokenType, str]:
     if before in LIKES and given[index].says in ("ANY", "SOME", "ALL"):
         return token.token_type, token.text
     return T.VAR, token.text if token.text.lower() in SPECIAL else "penstock_call"
+
+
+def closing(words: Sequence[Word], opening: int) -> int:
+    """Index of the bracket that closes the one at `opening`."""
+    level = 0
+    for index in range(opening, len(words)):
+        level += (words[index].says == "(") - (words[index].says == ")")
+        if level == 0:
+            return index
+    return len(words) - 1
