@@ -19,14 +19,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock import failpoints
-from penstock.errors import PenstockError, Unavailable
+from penstock.errors import Unavailable
 from penstock.sinks.kafka.client import Client, Sending, cause_of
 from penstock.sinks.kafka.fates import INVISIBLE, UNDECIDED, Fate, failure, fate_of
-from penstock.sinks.kafka.marker import Marker, Markers
+from penstock.sinks.kafka.marker import Marker, Markers, position
 from penstock.sinks.kafka.messages import Message
-from penstock.sinks.kafka.outbox import Failure, Outbox
+from penstock.sinks.kafka.outbox import TooSlow, flush, send
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
     from penstock.sinks.contract import WriteKey
 
 CALL_SECONDS = 10.0
@@ -34,8 +36,8 @@ CALL_SECONDS = 10.0
 PAUSE_SECONDS = 0.05
 DOING = {
     "fence": "take over from earlier attempts",
-    "produce": "send records to",
-    "flush": "send records to",
+    "produce": "send records",
+    "flush": "send records",
     "marker": "move the marker",
     "commit": "commit the transaction",
 }
@@ -53,8 +55,7 @@ class Attempt:
     ) -> None:
         self.markers, self.key, self.seconds = markers, key, sending.timeout_seconds
         self._deadline = time.monotonic() + self.seconds
-        self.outbox = Outbox(lambda callbacks: client.transaction(key.app, sending, limits, callbacks))
-        self.producer = self.outbox.producer
+        self.producer = client.transaction(key.app, sending, limits)
 
     def fence(self) -> None:
         """End every earlier attempt, and wait until what it did is decided."""
@@ -70,17 +71,16 @@ class Attempt:
         self._deadline = time.monotonic() + self.seconds
         with self._step("produce"):
             self.producer.begin_transaction()
-            return self.outbox.send(messages, self._deadline)
+            return send(self.producer, messages, self._deadline)
 
     def flush(self) -> None:
         with self._step("flush"):
-            if self.outbox.flush(self._deadline) or self.outbox.failure:
-                raise BufferError
+            flush(self.producer, self._deadline)
 
     def mark(self, marker: Marker) -> None:
         with self._step("marker"):
-            positions, group = self.markers.position(self.key.app, marker)
-            self._until(lambda seconds: self.producer.send_offsets_to_transaction(positions, group, seconds))
+            place, group = [position(marker)], self.markers.group(self.key.app)
+            self._until(lambda seconds: self.producer.send_offsets_to_transaction(place, group, seconds))
 
     def commit(self) -> None:
         with self._step("commit"):
@@ -94,20 +94,31 @@ class Attempt:
         with failpoints.around(f"topics:{name}"):
             try:
                 yield
-            except BufferError as error:
-                raise self._ended(name, self.outbox.look()) from error
+            except TooSlow as error:
+                raise self._too_slow() from error
             except KafkaException as error:
-                raise self._ended(name, self.outbox.look() or Failure(cause_of(error))) from error
+                raise self._ended(name, self._reason(cause_of(error))) from error
 
-    def _ended(self, name: str, found: Failure | None) -> Exception:
-        if found is None:
-            return self._too_slow()
-        if fate_of(found.cause) is Fate.FENCED:
+    def _reason(self, cause: KafkaError) -> KafkaError:
+        """Why the client takes nothing more: the call that met with it says only that it is so."""
+        from confluent_kafka import KafkaException
+
+        if cause.name() not in ("_FATAL", "_STATE"):
+            return cause
+        try:
+            self.producer.poll(0)  # raises what was fatal
+            self.producer.send_offsets_to_transaction([], self.markers.group(self.key.app), CALL_SECONDS)
+        except KafkaException as error:
+            return cause_of(error)
+        return cause
+
+    def _ended(self, name: str, cause: KafkaError) -> Exception:
+        if fate_of(cause) is Fate.FENCED:
             return Fenced()
-        undecided = name == "commit" and not found.cause.txn_requires_abort()
-        return failure(self.key, DOING[name], found.cause, found.topic, UNDECIDED if undecided else INVISIBLE)
+        undecided = name == "commit" and not cause.txn_requires_abort()
+        return failure(self.key, DOING[name], cause, UNDECIDED if undecided else INVISIBLE)
 
-    def _too_slow(self) -> PenstockError:
+    def _too_slow(self) -> Unavailable:
         return Unavailable(
             f"{self.key.pipeline}, topics of cluster {self.key.sink}, batch {self.key.batch_id}: the broker did not "
             f"take all records within {self.seconds:g} seconds.",

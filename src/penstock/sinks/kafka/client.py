@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from penstock.sinks.kafka.names import transactional_id
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
+
+    from penstock.sinks.kafka import Topic
 
 QUICK = {"retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "enable.sparse.connections": False}
 """A producer lives for one transaction only: it must find its coordinator at once, not at the next tick of a timer."""
@@ -26,6 +28,17 @@ class Sending:
     compression: str = "zstd"
     linger_seconds: float = 0.005
     timeout_seconds: float = 60.0
+
+    @classmethod
+    def of(cls, sinks: Mapping[str, Topic]) -> Sending:
+        """One producer for all: the longest time any of them asks for. (The preflight checks that they agree.)"""
+        if not sinks:
+            return cls()
+        return cls(
+            compression=next(iter(sinks.values())).compression,
+            linger_seconds=max(sink.linger.seconds for sink in sinks.values()),
+            timeout_seconds=max(sink.timeout.seconds for sink in sinks.values()),
+        )
 
 
 @dataclass(frozen=True)
@@ -47,21 +60,26 @@ class Client:
         own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_committed"}
         return Consumer({**self._base(), **QUICK, **own}, logger=_quiet())
 
-    def transaction(
-        self, app: str, sending: Sending, limits: Mapping[str, int], callbacks: Mapping[str, Any]
-    ) -> Producer:
-        """A producer for one transaction."""
+    def transaction(self, app: str, sending: Sending, limits: Mapping[str, int]) -> Producer:
+        """A producer for one transaction. It needs no word of each record: one that fails makes the commit fail."""
         timeout = {"transaction.timeout.ms": int(sending.timeout_seconds * 1000)}
-        return self._producer({"transactional.id": transactional_id(app), **timeout}, sending, limits, callbacks)
+        return self._producer({"transactional.id": transactional_id(app), **timeout}, sending, limits)
 
-    def sender(self, sending: Sending, limits: Mapping[str, int], callbacks: Mapping[str, Any]) -> Producer:
-        """A producer without transactions: what it sends is there once, unless the process dies in between."""
-        timeout = {"enable.idempotence": True, "message.timeout.ms": int(sending.timeout_seconds * 1000)}
-        return self._producer(timeout, sending, limits, callbacks)
+    def sender(self, sending: Sending, limits: Mapping[str, int], failed: Callable[..., None]) -> Producer:
+        """A producer without transactions. `failed` hears of every record that could not be sent, and of no other.
 
-    def _producer(
-        self, own: Mapping[str, Any], sending: Sending, limits: Mapping[str, int], callbacks: Any
-    ) -> Producer:
+        Nor is it idempotent: that has errors which end the client, and confluent-kafka raises those into whatever
+        callback comes next. One request at a time keeps the order.
+        """
+        own = {
+            "message.timeout.ms": int(sending.timeout_seconds * 1000),
+            "max.in.flight.requests.per.connection": 1,
+            "delivery.report.only.error": True,
+            "on_delivery": failed,
+        }
+        return self._producer(own, sending, limits)
+
+    def _producer(self, own: Mapping[str, Any], sending: Sending, limits: Mapping[str, int]) -> Producer:
         from confluent_kafka import Producer
 
         settings = {
@@ -73,8 +91,6 @@ class Client:
             "linger.ms": sending.linger_seconds * 1000,
             "queue.buffering.max.messages": 1_000_000,
             "queue.buffering.max.kbytes": QUEUE_BYTES // 1024,
-            "delivery.report.only.error": True,  # a callback for every record would cost as much as sending it
-            **callbacks,
             **_sizes(limits),
             **own,
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,15 @@ from typing import Any
 import pyarrow as pa
 
 from penstock import failpoints
-from penstock.errors import SinkRefused, TableChanged, Unavailable
+from penstock.errors import TableChanged, Unavailable
 from penstock.sinks.contract import Frozen, Receipt, Target, Undone, WriteKey
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.attempt import Attempt, Fenced
 from penstock.sinks.kafka.client import Client, Sending
+from penstock.sinks.kafka.columns import check_columns
 from penstock.sinks.kafka.directory import Directory
 from penstock.sinks.kafka.fates import INVISIBLE
-from penstock.sinks.kafka.json_values import encodable
-from penstock.sinks.kafka.loose import send
+from penstock.sinks.kafka.loose import send_loose
 from penstock.sinks.kafka.marker import Marker, Markers, recognised
 from penstock.sinks.kafka.messages import damaged, limits, messages
 from penstock.sinks.kafka.preflight import Preflight
@@ -59,7 +60,7 @@ class KafkaCommitter:
         """
         self.pipeline, self.options, self.dead_letters = pipeline, dict(sinks), dead_letters
         self.sinks = (*((DEAD_LETTERS,) if dead_letters else ()), *sinks)
-        self.sending = _sending(self.options)
+        self.sending = Sending.of(self.options)
         self.client = Client(bootstrap, settings or {})
         self.directory = Directory(self.client)
         self.name = self.directory.cluster_id
@@ -85,7 +86,7 @@ class KafkaCommitter:
             return DeadLetterTarget(sink, str(stage), self.dead_letters, limit)
         wanted = self.options[sink]
         if wanted.value == "json":
-            _can_be_json(sink, columns)
+            check_columns(sink, columns)
         if wanted.topic is not None:
             self.directory.must_have(sink, wanted.topic)
         return KafkaTarget(
@@ -119,9 +120,10 @@ class KafkaCommitter:
         """
         rows = {sink: share.rows for sink, share in frozen.items()}
         marker = Marker.of(key, rows, story.get("ranges"), story.get("ledger", ""))
-        how = (self._transact if self.exact else self._send_alone)(frozen, key, marker, known)
+        with self._looking_at_changes(frozen, key):
+            how = (self._transact if self.exact else self._send_alone)(frozen, key, marker, known)
         return {
-            sink: Receipt(sink, how if how == "recognised" or self._exactly(sink) else SENT, marker.offset, share.rows)
+            sink: Receipt(sink, how if how == RECOGNISED or self._exactly(sink) else SENT, marker.offset, share.rows)
             for sink, share in frozen.items()
         }
 
@@ -200,7 +202,8 @@ class KafkaCommitter:
         loose = [share for sink, share in frozen.items() if not self._exactly(sink) and share.rows]
         if loose:
             with failpoints.around("topics:send"):
-                count = send(self.client, self.sending, key, chain.from_iterable(map(messages, loose)), limits(loose))
+                rows = chain.from_iterable(map(messages, loose))
+                count = send_loose(self.client, self.sending, key, rows, limits(loose))
             self._all_of(loose, count, key)
 
     def _settled(self, key: WriteKey, known: int | None) -> str:
@@ -249,6 +252,25 @@ class KafkaCommitter:
         if count != expected:
             raise self._changed(key, [f"the files hold {count} rows, and the manifest says {expected}"])
 
+    @contextmanager
+    def _looking_at_changes(self, frozen: Mapping[str, Frozen], key: WriteKey) -> Iterator[None]:
+        """Where sending fails, find out whether it ever could go well: if not, the batch must be computed again."""
+        try:
+            yield
+        except Unavailable as error:
+            if found := self._unsendable(frozen):
+                raise self._changed(key, found) from error
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise self._changed(key, [f"they cannot be read ({error})"]) from error
+
+    def _unsendable(self, frozen: Mapping[str, Frozen]) -> list[str]:
+        self.directory.forget()
+        try:
+            return list(self._shrunk(limits(frozen.values())))
+        except Unavailable:
+            return []  # the broker is away: that is all there is to it
+
     def _shrunk(self, frozen: dict[str, int]) -> Iterator[str]:
         now = self.directory.limits(frozen)
         for topic, limit in frozen.items():
@@ -264,24 +286,3 @@ class KafkaCommitter:
             data="Nothing of this batch is visible in the topics; its rows are left aside.",
             remedy="Run again: the batch is computed anew, for the topics as they are now.",
         )
-
-
-def _sending(sinks: Mapping[str, Topic]) -> Sending:
-    """One producer for all: the longest time any of them asks for. (That they agree is checked by `ready`.)"""
-    if not sinks:
-        return Sending()
-    return Sending(
-        compression=next(iter(sinks.values())).compression,
-        linger_seconds=max(sink.linger.seconds for sink in sinks.values()),
-        timeout_seconds=max(sink.timeout.seconds for sink in sinks.values()),
-    )
-
-
-def _can_be_json(sink: str, columns: pa.Schema) -> None:
-    for column in columns:
-        if not column.name.startswith("_") and not encodable(column.type):
-            raise SinkRefused(
-                f"sink {sink}: column `{column.name}` is of a type that JSON has no text for: {column.type}.",
-                data="This sink wrote nothing.",
-                remedy="Cast it to STRING in a step, or leave it out.",
-            )

@@ -108,16 +108,16 @@ class Markers:
                 if fate_of(cause_of(error)) is not Fate.AGAIN or time.monotonic() >= deadline:
                     raise self._unreadable(app, error) from error
 
-    def position(self, app: str, marker: Marker) -> tuple[list[TopicPartition], Any]:
-        """The marker as a transaction takes it: positions, and whose they are."""
-        return [_position(marker)], self._of(app).consumer_group_metadata()
+    def group(self, app: str) -> Any:
+        """Whose the marker is, as a transaction asks for it."""
+        return self._of(app).consumer_group_metadata()
 
     def put(self, app: str, marker: Marker) -> None:
         """Move the marker outside any transaction: for sinks that need none."""
         from confluent_kafka import KafkaException
 
         try:
-            [done] = self._of(app).commit(offsets=[_position(marker)], asynchronous=False)
+            [done] = self._of(app).commit(offsets=[position(marker)], asynchronous=False)
             if done.error is not None:
                 raise KafkaException(done.error)
         except KafkaException as error:
@@ -141,11 +141,12 @@ class Markers:
         return Unavailable(
             f"topics on {self.client.bootstrap}: the marker of {app} can be neither read nor moved: {cause.str()}.",
             data="Nothing was written.",
-            remedy=f"Grant what is missing:  {permission(cause, app, None)}" if forbidden else "",
+            remedy=f"Grant what is missing:  {permission(cause, app)}" if forbidden else "",
         )
 
 
-def _position(marker: Marker) -> TopicPartition:
+def position(marker: Marker) -> TopicPartition:
+    """The marker as an offset of its group."""
     from confluent_kafka import TopicPartition
 
     return TopicPartition(MARKERS, SHARD, marker.offset, metadata=marker.written())
