@@ -82,6 +82,8 @@ QUERIES = [
     "SELECT a AS _a, b FROM rows",
     "SELECT _topic, a FROM rows",
     "SELECT explode(m) AS (k, _v) FROM rows",
+    "SELECT explode(xs) AS _x FROM rows",
+    "SELECT a FROM rows LATERAL VIEW explode(xs) t AS _x",
     "SELECT a, b.a FROM rows",
     "SELECT amount, upper(a) AS Amount FROM rows",
     "SELECT col, explode(xs) FROM rows",

@@ -40,7 +40,7 @@ def read_item(
     reading.finish()
     found = look(reading, given, parse(reading, given), qualifiers)
     if found.alias and found.name and found.name.startswith("_"):
-        remedy = f"Try  AS {found.name.lstrip('_') or 'name'}"
+        remedy = f"Try  {found.name.lstrip('_') or 'name'}"
         reading.add(found.alias.start, f"names that begin with `_` are penstock's: found {found.alias}.", remedy)
     return made(reading, given, found, functions)
 

@@ -184,3 +184,13 @@ def closing(words: Sequence[Word], opening: int) -> int:
         if level == 0:
             return index
     return len(words) - 1
+
+
+def levels(words: Sequence[Word]) -> list[int]:
+    """How many brackets are open around each word."""
+    level, found = 0, []
+    for word in words:
+        level -= word.says in (")", "]")
+        found.append(level)
+        level += word.says in ("(", "[")
+    return found
