@@ -1,0 +1,121 @@
+"""Where the rows of a table came from, streamed from its files: topic, partition and offset of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.operate.audit.snapshot import File, Snapshot
+
+Offsets: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
+BATCH_ROWS = 262_144
+
+COLUMNS = (("_topic",), ("_partition",), ("_offset",))
+STRUCT = (("_source", "topic"), ("_source", "partition"), ("_source", "offset"))
+LETTERS = (("topic",), ("partition",), ("offset",))
+LABELS = ("stage", "pipeline")
+"""What else is read of a dead letter."""
+
+
+class Piece(NamedTuple):
+    """Rows of one partition. `label` is a dead letter's stage; None for a table's rows."""
+
+    topic: str
+    partition: int
+    offsets: Offsets
+    label: str | None = None
+
+
+@dataclass
+class Reader:
+    """Streams one table. Remembers what it could not read and how many rows say nothing of their origin."""
+
+    snapshot: Snapshot
+    pipeline: str
+    letters: bool = False
+    anonymous: int = 0
+    """Rows without lineage: somebody else's."""
+    unreadable: list[str] | None = None
+
+    def pieces(self, low: int, high: int, *, everything: bool) -> Iterator[Piece]:
+        """The rows of files that may hold offsets between `low` and `high`, or of all files."""
+        self.anonymous, self.unreadable = 0, []
+        kept = self.snapshot.kept()
+        for file in self.snapshot.files():
+            if everything or file.span is None or (file.span[0] <= high and low <= file.span[1]):
+                yield from self._file(file, kept.get(file.path.rsplit("/", 1)[-1]))
+
+    def _file(self, file: File, kept: Any) -> Iterator[Piece]:
+        assert self.unreadable is not None
+        try:
+            with pq.ParquetFile(str(file.place(self.snapshot.table))) as reader:
+                paths = self._paths(reader.schema_arrow)
+                names = sorted({path[0] if len(path) == 1 else ".".join(path) for path in paths})
+                at = 0
+                for rows in reader.iter_batches(BATCH_ROWS, columns=[*names, *(LABELS if self.letters else ())]):
+                    mask = None if kept is None else _mask(kept, at, rows.num_rows)
+                    at += rows.num_rows
+                    yield from self._rows(_flat(rows, paths, file), rows, mask)
+        except (OSError, pa.ArrowException) as error:
+            self.unreadable.append(f"{file.path}: {str(error).splitlines()[0]}")
+
+    def _paths(self, schema: pa.Schema) -> tuple[tuple[str, ...], ...]:
+        if self.letters:
+            return LETTERS
+        return STRUCT if "_source" in schema.names and "_offset" not in schema.names else COLUMNS
+
+    def _rows(self, origin: list[pa.Array], rows: pa.RecordBatch, mask: Any) -> Iterator[Piece]:
+        table = pa.table(dict(zip(("topic", "partition", "offset"), origin, strict=True)))
+        if self.letters:
+            table = table.append_column("label", rows["stage"]).filter(pc.equal(rows["pipeline"], self.pipeline))
+        if mask is not None:
+            table = table.filter(pa.array(mask))
+        whole = table.drop_null() if not self.letters else table
+        self.anonymous += table.num_rows - whole.num_rows
+        yield from _split(whole)
+
+
+def _flat(rows: pa.RecordBatch, paths: tuple[tuple[str, ...], ...], file: File) -> list[pa.Array]:
+    """The three columns; one that is not in the file stands in the log, or is null in every row."""
+    return [_column(rows, path, file) for path in paths]
+
+
+def _column(rows: pa.RecordBatch, path: tuple[str, ...], file: File) -> pa.Array:
+    if path[0] not in rows.schema.names:
+        value = file.partition.get(path[0])
+        return pa.array([value] * rows.num_rows, pa.string() if path[-1].endswith("topic") else pa.int64())
+    column = rows[path[0]]
+    return pc.struct_field(column, list(path[1:])) if path[1:] else column
+
+
+def _split(rows: pa.Table) -> Iterator[Piece]:
+    """The rows by partition; nearly always all are of one."""
+    if rows.num_rows == 0:
+        return
+    keys = ["topic", "partition", *(["label"] if "label" in rows.column_names else [])]
+    groups = rows.group_by(keys).aggregate([]).to_pylist()
+    for group in groups:
+        mine = rows
+        if len(groups) > 1:
+            mine = rows.filter(_all(pc.equal(rows[name], group[name]) for name in keys))
+        offsets = mine["offset"].cast(pa.int64()).to_numpy()
+        yield Piece(group["topic"], int(group["partition"]), offsets, group.get("label"))
+
+
+def _all(conditions: Iterator[Any]) -> Any:
+    whole = next(conditions)
+    for condition in conditions:
+        whole = pc.and_(whole, condition)
+    return whole
+
+
+def _mask(kept: Any, at: int, count: int) -> Any:
+    """Which of these rows a deletion vector leaves; behind its end, all."""
+    part = kept[at : at + count]
+    return np.concatenate([part, np.ones(count - len(part), dtype=np.bool_)])
