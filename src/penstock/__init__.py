@@ -11,27 +11,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock import errors
+    from penstock.api import Pipeline, load_pipeline
     from penstock.formats.json import Json
     from penstock.formats.raw import Raw
-    from penstock.pipeline import DeadLetters, Every, Pace, Pipeline, Sink
+    from penstock.pipeline import DeadLetters, DeadLetterTopic, Every, Pace, Sink
     from penstock.sinks.delta import Delta
+    from penstock.sinks.kafka import Topic
     from penstock.sources.options import Kafka
-    from penstock.spec import load_pipeline
+    from penstock.stages import Check, Step
 
 _HOME = {
+    "Check": "penstock.stages",
+    "DeadLetterTopic": "penstock.pipeline",
     "DeadLetters": "penstock.pipeline",
     "Delta": "penstock.sinks.delta",
     "Every": "penstock.pipeline",
     "Json": "penstock.formats.json",
     "Kafka": "penstock.sources.options",
     "Pace": "penstock.pipeline",
-    "Pipeline": "penstock.pipeline",
+    "Pipeline": "penstock.api",
     "Raw": "penstock.formats.raw",
     "Sink": "penstock.pipeline",
-    "load_pipeline": "penstock.spec",
+    "Step": "penstock.stages",
+    "Topic": "penstock.sinks.kafka",
+    "load_pipeline": "penstock.api",
 }
 
 __all__ = [
+    "Check",
+    "DeadLetterTopic",
     "DeadLetters",
     "Delta",
     "Every",
@@ -41,6 +49,8 @@ __all__ = [
     "Pipeline",
     "Raw",
     "Sink",
+    "Step",
+    "Topic",
     "errors",
     "load_pipeline",
 ]

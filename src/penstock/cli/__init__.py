@@ -6,7 +6,21 @@ import sys
 
 import typer
 
-from penstock.cli import checkpoint, demo, describe, dev, generation, init, jars, run, status, validate, version
+from penstock.cli import (
+    checkpoint,
+    demo,
+    describe,
+    dev,
+    generation,
+    init,
+    jars,
+    plan,
+    preview,
+    run,
+    status,
+    validate,
+    version,
+)
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -19,6 +33,8 @@ app = typer.Typer(
 app.command()(init.init)
 app.command()(validate.validate)
 app.command()(describe.describe)
+app.command()(plan.plan)
+app.command()(preview.preview)
 app.command()(run.run)
 app.command()(status.status)
 app.command("new-generation")(generation.new_generation)

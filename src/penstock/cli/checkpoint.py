@@ -46,7 +46,7 @@ def rebuild(
     """Go on from what the sinks hold, when the state is lost, damaged or older than they are."""
     pipeline = load(file, env, sets)
 
-    from penstock.cli.reaching import reached
+    from penstock.operate.reaching import reached
     from penstock.operate.rebuild import Rebuild
 
     there = reached(pipeline)

@@ -35,8 +35,8 @@ def new_generation(
     """Close the present generation in every sink and open the next: its batches start at 0 under new keys."""
     pipeline = load(file, env, sets)
 
-    from penstock.cli.reaching import reached
     from penstock.operate.generation import new_generation as open_next
+    from penstock.operate.reaching import reached
 
     there, run = reached(pipeline), uuid.uuid4().hex[:12]
     opened = open_next(pipeline.name, Path(pipeline.state), there.sinks, begin.value, run, there.cluster.origin)

@@ -182,6 +182,12 @@ class Cluster:
                         raise
         return found
 
+    def at_time(self, partitions: Iterable[tuple[str, int]], milliseconds: int) -> Positions:
+        """The first offset of each partition at or after this time; -1 where there is none."""
+        from confluent_kafka.admin import OffsetSpec
+
+        return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds))
+
     def reachable(self, timeout: float = 2) -> bool:
         """Does a broker answer now?"""
         try:

@@ -9,6 +9,7 @@ from penstock.pipeline import Pipeline
 from penstock.ranges import Positions, Range
 from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses, gaps_in
+from penstock.sources.options import Kafka
 
 
 class Progress(Protocol):
@@ -39,6 +40,19 @@ def check_position(losses: Losses, cluster: Cluster, pipeline: Pipeline, progres
     losses.at_start(gaps)
     if losses.policy == "stop":
         _not_beyond_the_end(pipeline, stands, cluster.latest(part for part in stands if part in there))
+
+
+def first_positions(source: Kafka, cluster: Cluster, partitions: list[tuple[str, int]]) -> Positions:
+    """Where a first run would begin, as `source.start` says."""
+    if isinstance(source.start, dict):
+        return {(topic, part): at for topic, parts in source.start.items() for part, at in parts.items()}
+    if source.start == "earliest":
+        return cluster.earliest(partitions)
+    latest = cluster.latest(partitions)
+    if source.start == "latest":
+        return latest
+    found = cluster.at_time(partitions, int(source.start.timestamp() * 1000))
+    return {part: at if at >= 0 else latest[part] for part, at in found.items()}
 
 
 def _stands(progress: Progress) -> Positions:

@@ -8,9 +8,10 @@ from pathlib import Path
 from penstock.pipeline import Pipeline
 from penstock.spec.check import check
 from penstock.spec.load import read_file, read_text
+from penstock.spec.python import problems_of
 from penstock.spec.write import to_yaml
 
-__all__ = ["load_pipeline", "pipeline_from_text", "to_yaml"]
+__all__ = ["load_pipeline", "pipeline_from_text", "problems_of", "to_yaml"]
 
 
 def load_pipeline(path: str | Path, env: str | None = None, set: Mapping[str, str] | None = None) -> Pipeline:

@@ -32,12 +32,13 @@ def reached(pipeline: Pipeline) -> Reached:
     from penstock.engine.topics import topic_committers
     from penstock.sources.kafka import Cluster
 
-    bootstrap = _bootstrap(pipeline)
+    bootstrap = bootstrap_of(pipeline)
     tables, topics = committers(pipeline), topic_committers(pipeline, bootstrap)
     return Reached(Cluster(bootstrap, pipeline.source.isolation), dict(tables), [*topics])
 
 
-def _bootstrap(pipeline: Pipeline) -> str:
+def bootstrap_of(pipeline: Pipeline) -> str:
+    """Where the source's brokers answer; for `brokers: dev` the embedded one must run."""
     if pipeline.source.brokers != "dev":
         return ",".join(pipeline.source.brokers)
     from penstock.dev import kafka

@@ -1,0 +1,73 @@
+"""What both `plan` and `preview` need: the stages learned, and a cluster to look at. No state is touched."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.engine.session import session
+from penstock.operate.outline import Outline, outline
+from penstock.operate.preview import Preview, Previewer
+from penstock.sources.kafka import Cluster
+from penstock.sources.peek import peek
+from penstock.steps.flow import Flow
+from penstock.steps.learn import learn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.pipeline import Pipeline
+
+
+@dataclass
+class Look:
+    """A look at one pipeline. Spark is started only if a stage needs it, and only once."""
+
+    pipeline: Pipeline
+    bootstrap: str | None
+    """None where no broker is to be asked."""
+    spark: SparkSession | None = field(default=None)
+
+    @cached_property
+    def flow(self) -> Flow:
+        return learn(self.pipeline, self.session)
+
+    @cached_property
+    def cluster(self) -> Cluster | None:
+        return None if self.bootstrap is None else Cluster(self.bootstrap, self.pipeline.source.isolation)
+
+    def session(self) -> SparkSession:
+        if self.spark is None:
+            log = Path(tempfile.mkdtemp(prefix="penstock-"), "spark.log")
+            self.spark = session(self.pipeline.name, self.pipeline.spark, log)
+        return self.spark
+
+    def outline(self) -> Outline:
+        """What the pipeline would do."""
+        return outline(self.pipeline, self.flow, self.cluster)
+
+    def preview(self, count: int) -> Preview:
+        """What becomes of the newest records of its topics."""
+        assert self.cluster is not None, "a preview reads records from a broker"
+        records = peek(self.cluster, self.cluster.read_by(self.pipeline.source), count)
+        return Previewer(self.pipeline, self.flow, self.session).of(records)
+
+    def explain(self) -> str:
+        """Spark's plan of one pass, as text."""
+        return explained(self.flow, self.session())
+
+
+def explained(flow: Flow, spark: SparkSession) -> str:
+    from penstock.intake import FromSource
+    from penstock.rows import SOURCE
+    from penstock.steps.flow import Builder, spark_schema
+    from penstock.steps.legs import legs_of
+    from penstock.task import ToSpark
+
+    rows = spark.createDataFrame([], spark_schema(SOURCE))
+    builder = Builder(rows, FromSource(flow.decode), flow.decode.columns(), 0)
+    builder.add_all(legs_of(flow.stages)[0])
+    return str(builder.finish(ToSpark())._jdf.queryExecution().simpleString())
