@@ -144,7 +144,8 @@ class Run:
         preflight = Preflight(self.pipeline.name, self.state, sinks, self.options.file)
         ledger = preflight.check(self.id)
         origin = cluster.origin_of(self.pipeline.source)
-        preflight.source(ledger, origin, must_be_there=self.pipeline.source.on_data_loss == "stop")
+        must_be_there = self.pipeline.source.on_data_loss == "stop"
+        preflight.source(ledger, origin, cluster.partitions(), must_be_there=must_be_there)
         losses = self.losses = self.losses or self._losses(cluster)
         losses.earliest = cluster.earliest
         check_position(losses, cluster, self.pipeline, preflight.checkpoint)

@@ -6,7 +6,7 @@ one would write everything twice. Nothing here writes anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from penstock.errors import Refused
@@ -51,17 +51,17 @@ class Preflight:
         self._sinks_agree(ledger, last)
         return ledger
 
-    def source(self, ledger: Ledger, now: Origin, *, must_be_there: bool) -> None:
-        """Refuse topics that are not those that the batches so far were read from."""
+    def source(self, ledger: Ledger, now: Origin, there: Collection[str], *, must_be_there: bool) -> None:
+        """Refuse topics that are not those that the batches so far were read from. `there` are all of the cluster."""
         was = ledger.origin
         same_origin(self.pipeline, was, now, self._afresh)
-        gone = [topic for topic in was.topics if topic not in now.topics]
+        gone = [topic for topic in was.topics if topic not in there]
         if gone and must_be_there:
             last = ledger.last_intent()
             told = ", ".join(f"{topic} (id {was.topics[topic]})" for topic in gone)
             raise Refused(
                 f"{self.pipeline}, source kafka: batch {last.batch_id if last else 0} read the topic {told}, which "
-                "is gone from the brokers, or from the pipeline file.",
+                "is gone from the brokers.",
                 data=f"What was not yet read of it would be lost without a word. {NOTHING}",
                 remedy="Bring the topic back; or, if it is gone for good, go on without it (a topic made anew under "
                 f"the same name is read from its first record):  {self._afresh}",
@@ -120,7 +120,7 @@ class Preflight:
         if planned is not None:
             return f"ends at batch {planned}"
         kept = self.checkpoint.folder / "metadata"
-        return f"has lost its offsets (only {kept} is left)" if kept.exists() else "is gone"
+        return f"is gone but for {kept}" if kept.exists() else "is gone"
 
     def _sinks_agree(self, ledger: Ledger, last: Outcome | None) -> None:
         planned = self.checkpoint.planned
