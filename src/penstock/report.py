@@ -121,5 +121,6 @@ def tell(plan: Plan, outcome: Outcome) -> None:
             phases=outcome.phases,
             sinks=sinks,
             replayed=outcome.replayed,
+            warned=dict(total.warned),
         )
     )

@@ -31,6 +31,14 @@ class BatchStarted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PhaseStarted(Event):
+    """A numbered step of a batch begins: for who looks on. No line is made of it; the outcome has the seconds."""
+
+    batch_id: int
+    phase: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class BatchCommitted(Event):
     batch_id: int
     read: int
@@ -42,6 +50,8 @@ class BatchCommitted(Event):
     sinks: dict[str, dict[str, Any]]
     replayed: bool
     """Published from an earlier try's manifest; nothing was read again."""
+    warned: dict[str, int] = field(default_factory=dict)
+    """By check: records that failed a rule that only warns. They have another fate beside."""
 
 
 @dataclass(frozen=True, kw_only=True)

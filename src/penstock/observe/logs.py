@@ -18,6 +18,8 @@ def lines_to(stream: TextIO, *, as_json: bool = False) -> Emit:
     """An `emit` that writes one line per event; progress without news is left out of the plain ones."""
 
     def emit(event: Event) -> None:
+        if isinstance(event, events.PhaseStarted):
+            return
         text = as_json_line(event) if as_json else plain_line(event)
         if text:
             stream.write(text + "\n")
@@ -43,7 +45,14 @@ def as_json_line(event: Event) -> str:
 
 def plain_line(event: Event) -> str:
     text = say(event)
-    return f"{datetime.now().strftime('%H:%M:%S')}  {event.pipeline}: {text}" if text else ""
+    return f"{datetime.now().strftime('%H:%M:%S')}  {event.pipeline}: {printable(text)}" if text else ""
+
+
+def printable(text: str) -> str:
+    """The text on one line, for a terminal: names of fields come from the records, and may hold escape sequences."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 @singledispatch

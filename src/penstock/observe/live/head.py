@@ -1,0 +1,141 @@
+"""The upper half of the view: who runs, what is being done, how fast, what it came to so far."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from penstock.observe.live.state import State
+from penstock.observe.live.words import (
+    LABEL,
+    Glyphs,
+    Piece,
+    column,
+    interval,
+    lasting,
+    lines,
+    number,
+    seconds,
+    segments,
+    sparkline,
+    start,
+)
+from penstock.observe.logs import printable
+
+CALM_SECONDS = 1.0
+"""A pause between batches that is shorter is no idleness."""
+LEAST_PHASE_SECONDS = 0.01
+TROUBLE, FINE, NOTICE = "red", "green", "magenta"
+"""Colours that can be read on black and on white; every one of them stands beside a word that says the same."""
+
+
+def head(state: State, width: int, now: float, glyphs: Glyphs) -> list[Text]:
+    """The lines that are always there."""
+    return [
+        *_title(state, width, now, glyphs),
+        *_in_hand(state, width, now),
+        *_speed(state, width, now, glyphs),
+        *_totals(state, width),
+        *_last_batch(state, width, glyphs),
+    ]
+
+
+def standing(state: State, now: float) -> tuple[str, str]:
+    """One word for how the run stands, and its colour."""
+    if state.end:
+        return state.end.reason, TROUBLE if state.end.reason == "failed" else FINE
+    if state.stopping:
+        return "stopping", NOTICE
+    if state.waiting:
+        return "waiting", TROUBLE
+    if state.batch or (state.idle_since is not None and now - state.idle_since < CALM_SECONDS):
+        return "running", FINE
+    return ("idle", FINE) if state.idle_since is not None else ("starting", FINE)
+
+
+def _title(state: State, width: int, now: float, glyphs: Glyphs) -> list[Text]:
+    word, style = standing(state, now)
+    lasted = f", up {lasting((state.end.at if state.end else now) - state.began)}"
+    generation = f"  generation {state.generation}" if state.generation is not None else ""
+    room = width - cell_len(generation) - cell_len(word + lasted) - 2
+    name = printable(state.facts.pipeline)
+    name = name if cell_len(name) <= room else column(name, max(room, 8), glyphs)
+    gap = " " * max(2, room + 2 - cell_len(name))
+    return [Text(no_wrap=True, end="").append(name, "bold").append(generation + gap).append(word, style).append(lasted)]
+
+
+def _in_hand(state: State, width: int, now: float) -> list[Text]:
+    if state.waiting and not state.stopping:
+        told = f"for {lasting(now - state.waiting.since)}: {printable(state.waiting.cause)}"
+        return [start("waiting").append(told, TROUBLE)]
+    if state.batch:
+        return lines("batch", [*_doing(state, now), *_stopping(state)], width)
+    if state.stopping and not state.end:
+        return [start("batch").append("none in hand, ending", NOTICE)]
+    if state.idle_since is None or state.end:
+        told = "ended" if state.end else "none yet: checks, and the start of Spark"
+        return [start("batch").append("none in hand" if state.end and state.last else told, "dim")]
+    return [start("batch").append(f"none in hand for {lasting(now - state.idle_since)}", "dim")]
+
+
+def _doing(state: State, now: float) -> list[Piece]:
+    batch = state.batch
+    assert batch is not None
+    phase = f"{printable(batch.phase)} for {lasting(now - batch.phase_began)}" if batch.phase else ""
+    whole = lasting(now - batch.began)
+    told = f"{batch.id}: {phase} ({whole} in all)" if phase else f"{batch.id} for {whole}"
+    return [told, *([f"{batch.offsets:,} offsets"] if batch.offsets is not None else [])]
+
+
+def _stopping(state: State) -> list[Piece]:
+    return [(finishing(state), NOTICE)] if state.stopping else []
+
+
+def finishing(state: State) -> str:
+    """What follows a Ctrl-C, in words."""
+    what = f"finishing batch {state.batch.id}" if state.batch else "stopping: no batch is in hand"
+    return f"{what}; Ctrl-C again does not hurt"
+
+
+def _speed(state: State, width: int, now: float, glyphs: Glyphs) -> list[Text]:
+    rates = f"{number(0 if state.end else state.rate)} now  {number(state.average(now))} average"
+    room = width - LABEL - cell_len(rates) - 2
+    return lines("rows/s", [rates, sparkline(state.rates, min(60, max(room, 10)), glyphs)], width)
+
+
+def _totals(state: State, width: int) -> list[Text]:
+    totals = state.totals
+    rejected, dropped, warned = (sum(by.values()) for by in (totals.rejected, totals.dropped, totals.warned))
+    others = {"dropped": dropped, "warned": warned}
+    pieces: list[Piece] = [
+        f"{totals.read:,} read",
+        f"{totals.written:,} written",
+        (f"{rejected:,} rejected", NOTICE if rejected else ""),
+        *(f"{count:,} {word}" for word, count in others.items() if count),
+    ]
+    return lines("rows", pieces, width)
+
+
+def _last_batch(state: State, width: int, glyphs: Glyphs) -> list[Text]:
+    last, every = state.last, state.facts.every_seconds
+    if last is None:
+        return []
+    took = seconds(last.seconds) + (f" of {interval(every)}" if every else "")
+    told = [f"{last.batch_id}: {last.read:,} rows in {took}"]
+    room = min(40, width - LABEL - cell_len(told[0]) - 2)
+    shown = [segments(list(last.phases.values()), every or last.seconds, room, glyphs)] if room >= 10 else []
+    named = [f"{name} {seconds(spent)}" for name, spent in last.phases.items() if spent >= LEAST_PHASE_SECONDS]
+    return [
+        *lines("last batch", [*told, *shown], width),
+        *(lines("", named, width) if named else []),
+        *_late(state, width),
+    ]
+
+
+def _late(state: State, width: int) -> list[Text]:
+    """Said in words: that batches take longer than the trigger is not seen from a bar that is full."""
+    if not state.late or state.facts.every_seconds is None:
+        return []
+    often = f", {state.late} batches in a row" if state.late > 1 else ""
+    told = (f"longer than the trigger{often}:", "the next batch starts at once")
+    return lines("", [(text, NOTICE) for text in told], width, gap=" ")
