@@ -40,10 +40,10 @@ class Pipeline(value.Pipeline):
             raise InvalidPipeline(list(spec.problems_of(error))) from None
 
     @classmethod
-    def of(cls, made: value.Pipeline) -> Self:
+    def of(cls, made: value.Pipeline) -> Pipeline:
         """The value that the loader made, with its verbs."""
         fields = {name: getattr(made, name) for name in value.Pipeline.model_fields}
-        return cls.model_construct(made.model_fields_set, **fields)
+        return Pipeline.model_construct(made.model_fields_set, **fields)
 
     def validate(self) -> Self:  # type: ignore[override]  # pydantic's own is of its first version, and deprecated
         """Check it again, as a whole. A value that was made is right already; a copy that was changed may not be."""

@@ -16,7 +16,7 @@ from penstock.sinks.delta.columns import delta_fields, missing_from
 from penstock.sinks.delta.handle import Handle
 from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.target import with_lineage
-from penstock.sinks.delta.types import sql
+from penstock.sinks.delta.types import delta_type, sql
 from penstock.sinks.kafka import Topic
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ _ONE_TRANSACTION = ("transaction", "all topics of a cluster in one transaction w
 
 def _topic(name: str, topic: Topic, where: str | None, columns: pa.Schema) -> SinkOutline:
     target = topic.topic or f"by row: {topic.topic_from}"
-    shown = {one.name: str(one.type) for one in columns} if topic.value == "json" else {"value": "the incoming bytes"}
+    as_json = topic.value == "json"
+    shown = {one.name: sql(delta_type(one.type)) for one in columns} if as_json else {"value": "the incoming bytes"}
     if topic.delivery == "exactly_once":
         return SinkOutline(name, "kafka", target, *_ONE_TRANSACTION, where, columns=shown)
     loose = f"sink {name}: after a crash its topic may hold rows of one batch twice (delivery: at_least_once)."
