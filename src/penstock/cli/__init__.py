@@ -7,6 +7,7 @@ import sys
 import typer
 
 from penstock.cli import (
+    audit,
     checkpoint,
     demo,
     describe,
@@ -37,6 +38,7 @@ app.command()(plan.plan)
 app.command()(preview.preview)
 app.command()(run.run)
 app.command()(status.status)
+app.command()(audit.audit)
 app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)
 app.command()(jars.jars)

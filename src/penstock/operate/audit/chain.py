@@ -6,7 +6,7 @@ A topic that was deleted and created again begins a chain of its own: its offset
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.operate.audit.books import Batch, Generation
 from penstock.ranges import Range
@@ -31,7 +31,7 @@ class Break:
 def breaks(generations: list[Generation]) -> Iterator[Break]:
     """Every hole and overlap, in order."""
     reached: Reached = {}
-    for generation in generations:
+    for generation in map(_with_topics, generations):
         before, at = dict(reached), _begin(generation)
         yield from _skipped(generation, at, before)
         for batch in generation.batches:
@@ -40,6 +40,15 @@ def breaks(generations: list[Generation]) -> Iterator[Break]:
                 yield from _at(part, batch, at.get(link), before.get(link))
                 at[link] = part.end
                 reached[link] = max(part.end, reached.get(link, part.end))
+
+
+def _with_topics(generation: Generation) -> Generation:
+    """A batch whose intent is gone read the same topics as its neighbours: within a generation none is made anew."""
+    known = next((batch.topics for batch in generation.batches if batch.topics), None)
+    if known is None or all(batch.topics for batch in generation.batches):
+        return generation
+    whole = (batch if batch.topics else replace(batch, topics=known) for batch in generation.batches)
+    return replace(generation, batches=tuple(whole))
 
 
 def _link(batch: Batch, topic: str, partition: int) -> Link:

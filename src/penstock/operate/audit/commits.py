@@ -14,9 +14,16 @@ from penstock.operate.audit.told import Told
 
 def commit_findings(log: TableLog) -> Iterator[Finding]:
     """What is wrong with the commits of the batches in question."""
+    cleaned: list[Batch] = []
     for batch in log.scope.judged:
-        if batch.told is not None and log.sink in batch.told.versions:
+        if batch.told is None or log.sink not in batch.told.versions:
+            continue
+        if batch.sound and batch.told.rows(log.sink) and batch.key not in log.by_key and not log.reaches(batch):
+            cleaned.append(batch)
+        else:
             yield from _batch(log, batch, batch.told)
+    if cleaned:
+        yield _cleaned(log, cleaned)
 
 
 def forged(log: TableLog, what: str, commit: Commit) -> Finding:
@@ -37,7 +44,7 @@ def _batch(log: TableLog, batch: Batch, told: Told) -> Iterator[Finding]:
     if not batch.sound:
         return  # its counts say nothing
     if not counting and expected:
-        yield _missing(log, where, batch, told.records(log.sink), undone=ours)
+        yield _missing(log, where, told.records(log.sink), undone=ours)
     for again in counting[1:]:
         what = f"{where}: committed by version {counting[0].version}, and once more by version {again.version}."
         yield Finding("doubled", what, log.sink, again.rows or 0, rows_decide=True)
@@ -45,15 +52,21 @@ def _batch(log: TableLog, batch: Batch, told: Told) -> Iterator[Finding]:
         yield from _rows(log, where, counting[0], expected)
 
 
-def _missing(log: TableLog, where: str, batch: Batch, records: int, undone: list[Commit]) -> Finding:
+def _cleaned(log: TableLog, batches: list[Batch]) -> Finding:
+    """Delta cleans its log after 30 days, by default; what is gone from it can be neither proved nor denied."""
+    records = sum(batch.told.records(log.sink) for batch in batches if batch.told)
+    names = f"{log.scope.name(batches[0].key)} to {log.scope.name(batches[-1].key)}"
+    what = f"sink {log.sink}: the table's log begins at version {log.history.first}, and the commits of {names} "
+    remedy = f"{DEEP}  or judge what the log still has:  --since"
+    return Finding("unproven", f"{what}were before it.", log.sink, records, remedy, rows_decide=True)
+
+
+def _missing(log: TableLog, where: str, records: int, undone: list[Commit]) -> Finding:
     gone = counted(records, "record")
     if undone:
         what = f"{where}: a RESTORE undid its commit of version {undone[-1].version}, with {gone}."
         back = f"Bring them back:  RESTORE TABLE delta.`{log.snapshot.table}` TO VERSION AS OF {log.last_undone}"
         return Finding("lost", what, log.sink, records, back, rows_decide=True)
-    if not log.reaches(batch):
-        what = f"{where}: its commit is no longer in the table's log, which begins at version {log.history.first}."
-        return Finding("unproven", what, log.sink, records, DEEP, rows_decide=True)
     what = f"{where}: the ledger says {gone}, and the table's log has no such commit."
     return Finding("lost", what, log.sink, records, "Restore the table from a backup.", rows_decide=True)
 

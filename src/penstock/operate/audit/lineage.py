@@ -73,7 +73,8 @@ class Reader:
     def _rows(self, origin: list[pa.Array], rows: pa.RecordBatch, mask: Any) -> Iterator[Piece]:
         table = pa.table(dict(zip(("topic", "partition", "offset"), origin, strict=True)))
         if self.letters:
-            table = table.append_column("label", rows["stage"]).filter(pc.equal(rows["pipeline"], self.pipeline))
+            table = table.append_column("label", _plain(rows["stage"]))
+            table = table.filter(pc.equal(_plain(rows["pipeline"]), self.pipeline))
         if mask is not None:
             table = table.filter(pa.array(mask))
         whole = table.drop_null() if not self.letters else table
@@ -90,8 +91,13 @@ def _column(rows: pa.RecordBatch, path: tuple[str, ...], file: File) -> pa.Array
     if path[0] not in rows.schema.names:
         value = file.partition.get(path[0])
         return pa.array([value] * rows.num_rows, pa.string() if path[-1].endswith("topic") else pa.int64())
-    column = rows[path[0]]
-    return pc.struct_field(column, list(path[1:])) if path[1:] else column
+    column = pc.struct_field(rows[path[0]], list(path[1:])) if path[1:] else rows[path[0]]
+    return _plain(column)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Text as plain strings: other writers have views and dictionaries, which not every function takes."""
+    return column if pa.types.is_integer(column.type) else column.cast(pa.string())
 
 
 def _split(rows: pa.Table) -> Iterator[Piece]:
