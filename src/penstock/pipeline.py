@@ -155,7 +155,8 @@ class Pipeline(Options):
         parts = {name: sink.to for name, sink in placed.items()}
         seen = scopes.final(info.data.get("decode"), info.data.get("steps", ()))
         wrongs = rules.sinks(parts, seen, info.data.get("decode"), info.data.get("state"))
-        rules.hold("sinks", [*wrongs, *scopes.routes(placed, seen)])
+        loops = rules.own_output(info.data.get("source"), parts)
+        rules.hold("sinks", [*wrongs, *loops, *scopes.routes(placed, seen)])
         return placed
 
     @field_validator("dead_letters")

@@ -120,7 +120,8 @@ def tell(plan: Plan, outcome: Outcome) -> None:
             seconds=outcome.seconds,
             phases=outcome.phases,
             sinks=sinks,
-            replayed=outcome.replayed,
             warned=dict(total.warned),
+            not_routed={sink: count for sink, count in total.not_routed.items() if count},
+            replayed=outcome.replayed,
         )
     )

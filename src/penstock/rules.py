@@ -61,9 +61,6 @@ def sinks(parts: Mapping[str, Any], seen: Seen, decode: Any, state: str | None) 
         if name == RESERVED:
             remedy = "Give the sink another name."
             yield Wrong(f"`{RESERVED}` is the name of the rejected records' own table.", remedy, at=(name, "[key]"))
-        if getattr(sink, "writer", "auto") == "spark":
-            why = "Spark's own writer comes with a later version."
-            yield Wrong(why, "Leave `writer` out.", at=(name, "to", "delta", "writer"))
         yield from partitions(name, sink, seen)
         if hasattr(sink, "table") and seen.types is not None:
             yield from names(name, decode)
@@ -72,6 +69,16 @@ def sinks(parts: Mapping[str, Any], seen: Seen, decode: Any, state: str | None) 
         yield from _apart(first, second, f"sink `{one}`", (other, "to", "delta", "table"))
     for name, table in tables.items() if state else ():
         yield from _out_of_state(table, str(state), (name, "to", "delta", "table"))
+
+
+def own_output(source: Any, parts: Mapping[str, Any]) -> Iterator[Wrong]:
+    """A pipeline that writes to a topic it reads would never come to an end."""
+    read = set(getattr(source, "topics", None) or getattr(source, "partitions", None) or ())
+    for name, sink in parts.items():
+        same = getattr(sink, "brokers", None) in (None, getattr(source, "brokers", None))
+        if same and getattr(sink, "topic", None) in read:
+            why = "is a topic that this pipeline reads: it would read what it writes, for ever."
+            yield Wrong(why, "Write to another topic.", at=(name, "to", "kafka", "topic"))
 
 
 def dead_letters(table: str, parts: Mapping[str, Any], state: str) -> Iterator[Wrong]:

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 from penstock.engine.faults import explain
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
+from penstock.engine.renewal import Renewal
 from penstock.engine.session import session
 from penstock.engine.tables import committers
-from penstock.engine.topics import topic_committers
+from penstock.engine.topics import topic_committers, written_to
 from penstock.engine.watch import Silence, watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
 from penstock.ledger.lease import lease
 from penstock.ledger.preflight import Preflight
-from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, RunEnded, RunStarted
+from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, RunEnded, RunStarted, Warned
 from penstock.origin import Origin, complete
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
@@ -32,6 +33,7 @@ from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses, Policy
 from penstock.sources.position import check_position
 from penstock.steps.flow import Flow
+from penstock.steps.functions import source_of
 from penstock.steps.learn import learn
 from penstock.version import __version__
 
@@ -119,7 +121,8 @@ class Run:
         skip = plan.losses.policy != "stop"
         query = start_query(self._session(), batches, once=self.options.once, skip_losses=skip)
         try:
-            watch(query, self.pipeline.name, self.emit, self.stopping, Silence(cluster, self.patience))
+            renewal = Renewal(plan, self.emit)
+            watch(query, self.pipeline.name, self.emit, self.stopping, Silence(cluster, self.patience), renewal.tend)
         except StreamingQueryException as error:
             if isinstance(batches.failure, StopAsked):
                 return "stopped"
@@ -163,6 +166,8 @@ class Run:
                 resumes_at=None if planned is None else planned + (planned == preflight.checkpoint.committed),
             )
         )
+        for text in preflight.warnings:
+            self.emit(Warned(pipeline=self.pipeline.name, text=text))
         code = fingerprint(self.pipeline)
         plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
         plan.origin = cluster.origin
@@ -188,7 +193,7 @@ class Run:
         broker = kafka.running(self.pipeline.folder) or kafka.up(self.pipeline.folder, child=True)
         if broker.mine:
             stack.callback(broker.stop)
-        for topic in [*(source.topics or ()), *(source.partitions or ())]:
+        for topic in [*(source.topics or ()), *(source.partitions or ()), *written_to(self.pipeline)]:
             kafka.ensure_topic(broker.bootstrap, topic)
         return broker.bootstrap
 
@@ -202,5 +207,7 @@ def about(origin: Origin, sinks: Iterable[Watermarked]) -> dict[str, Any]:
 
 
 def fingerprint(pipeline: Pipeline) -> str:
-    """Of the pipeline and of penstock's version: tells whether a replay runs other code."""
-    return hashlib.sha256(f"{__version__} {pipeline.model_dump_json()}".encode()).hexdigest()[:16]
+    """Of the pipeline, its own functions and penstock's version: tells whether a replay runs other code."""
+    functions = [step.python for step in pipeline.steps if step.python is not None]
+    sources = " ".join(source_of(function, str(pipeline.folder)) for function in functions)
+    return hashlib.sha256(f"{__version__} {pipeline.model_dump_json()} {sources}".encode()).hexdigest()[:16]

@@ -15,3 +15,10 @@ def topic_committers(pipeline: Pipeline, bootstrap: str) -> list[KafkaCommitter]
     if not sinks and letters is None:
         return []
     return list(committers(pipeline.name, bootstrap, sinks, letters.topic if letters else None).values())
+
+
+def written_to(pipeline: Pipeline) -> list[str]:
+    """The topics that a pipeline writes to on the source's brokers, as far as they are known by name."""
+    sinks = [sink.to for sink in pipeline.sinks.values() if isinstance(sink.to, Topic)]
+    letters = [pipeline.dead_letters.kafka.topic] if pipeline.dead_letters.kafka else []
+    return [*letters, *(sink.topic for sink in sinks if sink.topic and sink.brokers in (None, "dev"))]

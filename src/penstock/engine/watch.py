@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.patience import Patience
@@ -19,8 +20,18 @@ SILENCE_SECONDS = 15.0
 """Without progress for so long, ask the broker whether it is there."""
 
 
-def watch(query: StreamingQuery, pipeline: str, emit: Emit, stopping: threading.Event, silence: Silence) -> None:
-    """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish."""
+def watch(
+    query: StreamingQuery,
+    pipeline: str,
+    emit: Emit,
+    stopping: threading.Event,
+    silence: Silence,
+    idle: Callable[[], None],
+) -> None:
+    """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish.
+
+    `idle` is called now and then while no batch is in hand.
+    """
     progress = _Progress(pipeline, emit)
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # Spark takes fractions of a second
         if progress.look(query):
@@ -32,6 +43,7 @@ def watch(query: StreamingQuery, pipeline: str, emit: Emit, stopping: threading.
             silence.listen()
         else:
             silence.broken()
+            idle()
     progress.look(query)
 
 

@@ -48,10 +48,19 @@ class BatchCommitted(Event):
     seconds: float
     phases: dict[str, float]
     sinks: dict[str, dict[str, Any]]
+    warned: dict[str, int] = field(default_factory=dict)
+    """Records by the check that only warns of them."""
+    not_routed: dict[str, int] = field(default_factory=dict)
+    """Records by the sink whose `where` left them out."""
     replayed: bool
     """Published from an earlier try's manifest; nothing was read again."""
-    warned: dict[str, int] = field(default_factory=dict)
-    """By check: records that failed a rule that only warns. They have another fate beside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warned(Event):
+    """Something that the run goes on with, and that somebody should know."""
+
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)

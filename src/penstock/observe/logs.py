@@ -45,7 +45,12 @@ def as_json_line(event: Event) -> str:
 
 def plain_line(event: Event) -> str:
     text = say(event)
-    return f"{datetime.now().strftime('%H:%M:%S')}  {event.pipeline}: {printable(text)}" if text else ""
+    return stamped(event.pipeline, text) if text else ""
+
+
+def stamped(pipeline: str, text: str) -> str:
+    """A line with the time in front, as every plain line has it."""
+    return f"{datetime.now().strftime('%H:%M:%S')}  {pipeline}: {printable(text)}"
 
 
 def printable(text: str) -> str:
@@ -78,8 +83,15 @@ def _(event: events.BatchCommitted) -> str:
         parts.append(f"{sum(event.rejected.values()):,} rejected ({_counts(event.rejected)})")
     if event.dropped:
         parts.append(f"{sum(event.dropped.values()):,} dropped ({_counts(event.dropped)})")
+    if event.warned:
+        parts.append(f"{sum(event.warned.values()):,} warnings ({_counts(event.warned)})")
     again = ", published from the manifest of an earlier try" if event.replayed else ""
     return f"batch {event.batch_id} committed: {', '.join(parts)} in {event.seconds:.1f} s{again}"
+
+
+@_says(events.Warned)
+def _(event: events.Warned) -> str:
+    return f"warning: {event.text}"
 
 
 @_says(events.CodeChanged)

@@ -57,6 +57,12 @@ def takes(reference: str, folder: str) -> Takes:
     )
 
 
+def source_of(reference: str, folder: str) -> str:
+    """The text of the function's module: another text is other code."""
+    file = getattr(sys.modules.get(find(reference, folder).__module__), "__file__", None)
+    return Path(file).read_text(encoding="utf-8", errors="replace") if file else ""
+
+
 def _hint(function: Callable[..., Any], parameter: str) -> str:
     """The annotation as text. It may be text already, or a class that is only imported for type checkers."""
     written = getattr(function, "__annotations__", {}).get(parameter, "")
