@@ -5,12 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.cli.loading import Env, File, Set, again, load
+
+if TYPE_CHECKING:
+    from penstock.observe.events import Emit
+    from penstock.pipeline import Pipeline
 
 
 def run(
@@ -22,8 +28,12 @@ def run(
         bool, typer.Option("--accept-loss", help="Go on without records that are gone already; report them.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line instead of text.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Lines in a terminal too, instead of the live view.")] = False,
 ) -> None:
-    """Run a pipeline. Ctrl-C or SIGTERM finish the batch in hand and end with code 0."""
+    """Run a pipeline. Ctrl-C or SIGTERM finish the batch in hand and end with code 0.
+
+    In a terminal it shows itself running; in a pipe it writes a line for each happening.
+    """
     pipeline = load(file, env, sets)  # a wrong file is told before the engine is loaded
 
     from penstock.engine.run import RunOptions
@@ -31,9 +41,26 @@ def run(
     from penstock.observe.logs import lines_to, to_all
     from penstock.observe.status import progress_to
 
+    options = RunOptions(once=once, accept_loss=accept_loss, file=again(file, env, sets))
     stopping = stop_on_signals()
-    emit = to_all(lines_to(sys.stdout, as_json=json), progress_to(Path(pipeline.state)))
-    run_pipeline(pipeline, RunOptions(once=once, accept_loss=accept_loss, file=again(file, env, sets)), emit, stopping)
+    lines: AbstractContextManager[Emit] = nullcontext(lines_to(sys.stdout, as_json=json))
+    with lines if json or plain else shown(pipeline, stopping, once=once) as emit:
+        run_pipeline(pipeline, options, to_all(emit, progress_to(Path(pipeline.state))), stopping)
+
+
+@contextmanager
+def shown(pipeline: Pipeline, stopping: threading.Event, *, once: bool) -> Iterator[Emit]:
+    """An `emit` for people: the live view where stdout is a terminal that can show it, else lines."""
+    from penstock.observe.live.facts import Facts
+    from penstock.observe.live.terminal import suits
+    from penstock.observe.live.view import View
+    from penstock.observe.logs import lines_to
+
+    if not suits(sys.stdout):
+        yield lines_to(sys.stdout)
+        return
+    with View(Facts.of(pipeline, once=once), stopping, sys.stdout) as view:
+        yield view.emit
 
 
 def stop_on_signals() -> threading.Event:

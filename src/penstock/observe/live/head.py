@@ -136,6 +136,6 @@ def _late(state: State, width: int) -> list[Text]:
     """Said in words: that batches take longer than the trigger is not seen from a bar that is full."""
     if not state.late or state.facts.every_seconds is None:
         return []
-    often = f", {state.late} batches in a row" if state.late > 1 else ""
+    often = f", {state.late} in a row" if state.late > 1 else ""
     told = (f"longer than the trigger{often}:", "the next batch starts at once")
     return lines("", [(text, NOTICE) for text in told], width, gap=" ")

@@ -1,0 +1,149 @@
+"""A terminal for tests: what a program wrote becomes the screen that a person would see."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.cells import cell_len
+
+from penstock.testing.harness import DEADLINE_SECONDS, wait_until
+
+TOKEN = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|[\r\n]|[^\x1b\r\n]+|\x1b.?", re.DOTALL)
+
+
+class Screen:
+    """Rows of cells, the cursor, and everything that has scrolled off. Knows what rich writes, and no more."""
+
+    def __init__(self, columns: int = 80, lines: int = 24) -> None:
+        self.columns, self.lines = columns, lines
+        self.cells: list[list[str]] = [[]]
+        self.row = self.column = 0
+        self.cursor_shown = True
+        self.unknown: list[str] = []
+
+    def feed(self, text: str) -> Screen:
+        for match in TOKEN.finditer(text):
+            if match[2]:
+                self._control(match[1], match[2])
+            else:
+                self._write(match[0])
+        return self
+
+    @property
+    def text(self) -> str:
+        """All lines from the beginning."""
+        return "\n".join("".join(row).rstrip() for row in self.cells)
+
+    @property
+    def visible(self) -> list[str]:
+        return self.text.split("\n")[self._top :]
+
+    @property
+    def _top(self) -> int:
+        return max(0, len(self.cells) - self.lines)
+
+    def _control(self, numbers: str, letter: str) -> None:
+        count = int(numbers) if numbers.isdigit() else 1
+        if letter == "A":
+            self.row = max(self._top, self.row - count)
+        elif letter == "K" and numbers == "2":
+            self.cells[self.row] = []
+        elif letter in "hl" and numbers == "?25":
+            self.cursor_shown = letter == "h"
+        elif letter != "m":
+            self.unknown.append(f"{numbers}{letter}")
+
+    def _write(self, text: str) -> None:
+        if text == "\r":
+            self.column = 0
+        elif text == "\n":
+            self._down()
+        elif text.startswith("\x1b"):
+            self.unknown.append(text)
+        else:
+            for letter in text:
+                self._put(letter)
+
+    def _put(self, letter: str) -> None:
+        cells = cell_len(letter)
+        if self.column + cells > self.columns:
+            self._down()
+            self.column = 0
+        row = self.cells[self.row]
+        row += [" "] * (self.column + cells - len(row))
+        row[self.column : self.column + cells] = [letter, *[""] * (cells - 1)]
+        self.column += cells
+
+    def _down(self) -> None:
+        self.row += 1
+        if self.row == len(self.cells):
+            self.cells.append([])
+
+
+class InTerminal:
+    """A program that runs in a terminal of its own, its controlling one: Ctrl-C reaches it as from a keyboard."""
+
+    def __init__(
+        self, command: Sequence[str], *, columns: int = 80, lines: int = 24, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.columns, self.lines, self._written = columns, lines, b""
+        self._keyboard, screen = os.openpty()
+        termios.tcsetwinsize(screen, (lines, columns))
+        environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        self.popen = subprocess.Popen(
+            command,
+            env=environment,
+            pass_fds=(screen,),
+            preexec_fn=lambda: os.login_tty(screen),  # noqa: PLW1509 a test's process forks while no lock is held
+        )
+        os.close(screen)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @classmethod
+    def penstock(cls, *arguments: str | Path, **settings: object) -> InTerminal:
+        return cls([sys.executable, "-m", "penstock", *map(str, arguments)], **settings)  # type: ignore[arg-type]
+
+    @property
+    def written(self) -> str:
+        return self._written.decode()
+
+    @property
+    def screen(self) -> Screen:
+        """What is to be seen now."""
+        return Screen(self.columns, self.lines).feed(self._written.decode(errors="ignore"))
+
+    def wait_for(self, text: str) -> None:
+        def look() -> bool:
+            return text in self.screen.text or self.popen.poll() is not None
+
+        wait_until(look, f"{text!r} was to be seen; there was\n{self.screen.text}")
+        assert text in self.screen.text, self.screen.text
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._keyboard, keys)
+
+    def end(self) -> int:
+        """Its exit code, once all that it wrote is here."""
+        code = self.popen.wait(DEADLINE_SECONDS)
+        self._reader.join(10)
+        assert not self._reader.is_alive(), "somebody still holds the terminal"
+        os.close(self._keyboard)
+        return code
+
+    def _read(self) -> None:
+        while True:
+            try:
+                part = os.read(self._keyboard, 65536)
+            except OSError:  # Linux says so when the last writer has gone
+                return
+            if not part:
+                return
+            self._written += part
