@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from penstock.operate.preview import Preview
 
 
+LEAST = 8
+"""Characters of a column that are always shown, if it has as many."""
+
+
 def preview(
     file: File,
     rows: Annotated[int, typer.Option("--rows", "-n", min=1, max=10_000, help="How many records to look at.")] = 20,
@@ -62,11 +66,15 @@ def show(found: Preview, console: Console) -> None:
     for name, rows in data["sinks"].items():
         table = Table(title=f"{escape(name)}: {len(rows)} rows", title_justify="left")
         columns = [column for column in found.sinks[name].schema.names if column not in ("_topic", "_timestamp")]
-        for column in columns:
-            table.add_column(escape(column), overflow="ellipsis", no_wrap=True)
-        for row in rows:
-            table.add_row(*(escape(_short(row[column])) for column in columns))
+        cells = [[_short(row[column]) for column in columns] for row in rows]
+        widths = fitted([max(map(len, texts)) for texts in zip(columns, *cells, strict=True)], console.width)
+        for column, width in zip(columns, widths, strict=False):
+            table.add_column(escape(column), overflow="ellipsis", no_wrap=True, width=width)
+        for texts in cells:
+            table.add_row(*map(escape, texts[: len(widths)]))
         console.print(table)
+        if hidden := columns[len(widths) :]:
+            console.print(f"No room for {', '.join(hidden)}: widen the terminal, or  --json", markup=False)
     if data["rejects"]:
         table = Table("record", "stage", "code", "field", "detail", title="rejected", title_justify="left")
         for reject in data["rejects"]:
@@ -78,6 +86,18 @@ def show(found: Preview, console: Console) -> None:
     counts += [f"{count} not routed to {name}" for name, count in data["not_routed"].items()]
     summary = [f"{found.read} records looked at", f"{len(data['rejects'])} rejected", *counts]
     console.print(f"{', '.join(summary)}.", markup=False)
+
+
+def fitted(widths: list[int], room: int) -> list[int]:
+    """Widths that fit: the widest columns give way first, down to LEAST; then columns at the end are left out."""
+    made = list(widths)
+    while made and sum(made) + 3 * len(made) + 1 > room:
+        widest = max(made)
+        if widest > LEAST:
+            made[made.index(widest)] -= 1
+        else:
+            made.pop()
+    return made
 
 
 def _short(value: Any) -> str:
