@@ -38,6 +38,8 @@ class Bench:
     told: list[Event] = field(default_factory=list)
     schema: str = SCHEMA
     delta: dict[str, Any] = field(default_factory=dict)
+    sections: dict[str, Any] = field(default_factory=dict)
+    """Further sections of the pipeline: checks, steps, other sinks."""
 
     @property
     def table(self) -> Path:
@@ -49,13 +51,12 @@ class Bench:
 
     def plan(self) -> Plan:
         """As a new process would make it."""
-        pipeline = Pipeline(
-            name="p",
-            folder=self.folder,
-            source=Kafka(brokers=("localhost:9092",), topics=("t",)),
-            decode=Json(schema=self.schema),
-            sinks={"lake": Sink(to=Delta(table="./lake/t", **self.delta))},
-        )
+        sections = {
+            "source": Kafka(brokers=("localhost:9092",), topics=("t",)),
+            "decode": Json(schema=self.schema),
+            "sinks": {"lake": Sink(to=Delta(table="./lake/t", **self.delta))},
+        }
+        pipeline = Pipeline(name="p", folder=self.folder, **{**sections, **self.sections})
         ledger = Ledger(self.state, "p", 1)
         losses = Losses("p", "stop", lambda _partitions: {}, "penstock run p.yaml")
         flow = learn(pipeline, lambda: self.spark)
