@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 from penstock.options import Options, Wrong
 
 OptionsT = TypeVar("OptionsT", bound=Options)
+_WORD = r"[A-Za-z_][A-Za-z0-9_]*"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/")
 
 
@@ -21,6 +22,10 @@ class Relative:
 
     def __init__(self, noun: str = "path") -> None:
         self.noun = noun
+
+    def keeps(self, written: str) -> bool:
+        """Is this no path at all, but a table's name in the catalog?"""
+        return self.noun == "table" and is_catalog_name(written)
 
 
 def _plain(value: str, example: str = "./lake/orders") -> str:
@@ -44,13 +49,31 @@ def _plain(value: str, example: str = "./lake/orders") -> str:
 
 def _table(value: str) -> str:
     if value.strip() and "/" not in value and "\\" not in value and value not in (".", ".."):
-        raise Wrong(
-            "a table without a `/` is a catalog name; Spark's writer comes with a later version.",
-            f"Write a path like  ./lake/{re.sub(r'[^A-Za-z0-9_-]+', '_', value)}",
-        )
+        return _name(value)
     if "%" in value and not value.startswith("file:"):
         raise Wrong("has a `%` in it, which readers of Delta tables take for an encoded character.", "Take it out.")
     return _plain(value)
+
+
+def _name(value: str) -> str:
+    """A table of a catalog, with its schema: a word alone is more often a folder whose `./` was left out."""
+    if is_catalog_name(value):
+        return value
+    folder = f"./lake/{re.sub(r'[^A-Za-z0-9_-]+', '_', value)}"
+    if re.fullmatch(_WORD, value):
+        raise Wrong(
+            "a table without a `/` is a catalog name, and needs its schema.",
+            f"Write a path like  {folder}  or a name like  default.{value}",
+        )
+    raise Wrong(
+        "a table without a `/` is a catalog name: two or three words of letters, digits and `_`, with dots between.",
+        f"Write a path like  {folder}  or a name like  sales.orders",
+    )
+
+
+def is_catalog_name(table: str) -> bool:
+    """Is it the name of a table in a catalog, `schema.table` or `catalog.schema.table`, and no path?"""
+    return re.fullmatch(rf"{_WORD}(\.{_WORD}){{1,2}}", table) is not None
 
 
 def _folder(value: str) -> str:
@@ -60,7 +83,7 @@ def _folder(value: str) -> str:
 FolderPath = Annotated[str, AfterValidator(_folder), Relative()]
 """A folder: a path of this machine, or `file:///...`."""
 Table = Annotated[str, AfterValidator(_table), Relative("table")]
-"""A table by its path. Names without a `/` are kept for the catalog."""
+"""A table by its path, or by its name in the catalog: that has no `/`, and is kept as it is written."""
 
 
 def absolute(written: str, folder: Path) -> str:
@@ -73,18 +96,23 @@ def absolute(written: str, folder: Path) -> str:
 def located(options: OptionsT, folder: Path) -> OptionsT:
     """The same settings, with every relative path made absolute."""
     paths = {
-        name: absolute(getattr(options, name), folder)
+        name: absolute(written, folder)
         for name, field in type(options).model_fields.items()
-        if any(isinstance(mark, Relative) for mark in field.metadata) and getattr(options, name)
+        for mark in field.metadata
+        if isinstance(mark, Relative) and (written := getattr(options, name)) and not mark.keeps(written)
     }
     return options.model_copy(update=paths) if paths else options
 
 
 def same_place(one: str, other: str) -> bool:
-    """Do both name the same folder, links followed?"""
+    """Do both name the same folder, links followed, or the same table of the catalog?"""
+    if is_catalog_name(one) or is_catalog_name(other):
+        return one.lower() == other.lower()
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def inside(inner: str, outer: str) -> bool:
-    """Is `inner` below `outer`, links followed?"""
+    """Is `inner` below `outer`, links followed? Where a table of the catalog is, only the catalog knows."""
+    if is_catalog_name(inner) or is_catalog_name(outer):
+        return False
     return Path(os.path.realpath(outer)) in Path(os.path.realpath(inner)).parents

@@ -310,7 +310,7 @@ BY_HAND = [
         False,
     ),
     ("empty path", "orders", "./state/orders", '""', '""', "is an empty path", False),
-    ("catalog name", "orders", "./lake/orders\n", "sales.orders\n", "sales.orders", "is a catalog name", False),
+    ("catalog name", "orders", "./lake/orders\n", "my-orders\n", "my-orders", "is a catalog name", False),
     (
         "table shared",
         "clicks",

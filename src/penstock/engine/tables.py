@@ -1,17 +1,35 @@
-"""The committers of a pipeline: dead letters first, then every sink in the order of the file."""
+"""The committers of a pipeline's tables: dead letters first, then every sink in the order of the file."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from penstock.desk import DEAD_LETTERS
+from penstock.engine.session import session as make_session
 from penstock.pipeline import Pipeline
 from penstock.sinks.contract import Committer
 from penstock.sinks.delta import Delta
-from penstock.sinks.delta.committer import DeltaCommitter
+from penstock.sinks.delta.choose import committer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.sinks.delta.spark_table import Session
 
 
-def committers(pipeline: Pipeline) -> dict[str, Committer]:
-    """Every table of the pipeline, in the order in which a batch is committed to them."""
-    table = pipeline.dead_letters.delta
-    letters: dict[str, Committer] = {DEAD_LETTERS: DeltaCommitter(DEAD_LETTERS, table, lineage=None)} if table else {}
+def committers(pipeline: Pipeline, session: Session | None = None) -> dict[str, Committer]:
+    """Every table of the pipeline, in the order in which a batch is committed to them.
+
+    `session` gives Spark to those tables that only Spark can write; left out, one is made when it is first needed.
+    Each committer says in `by` and `why` who writes its table next, and for what reason.
+    """
+
+    def made() -> SparkSession:
+        return make_session(pipeline.name, pipeline.spark, Path(pipeline.state) / "logs" / "spark.log")
+
+    spark = session or made
+    letters = pipeline.dead_letters.delta
+    first = {DEAD_LETTERS: committer(DEAD_LETTERS, letters, spark, lineage=None)} if letters else {}
     tables = {name: sink.to for name, sink in pipeline.sinks.items() if isinstance(sink.to, Delta)}
-    return {**letters, **{name: table.committer(name) for name, table in tables.items()}}
+    return {**first, **{name: table.committer(name, spark) for name, table in tables.items()}}

@@ -1,23 +1,26 @@
-"""sink delta: rows into a Delta table. Tasks write the table's own Parquet files, the driver commits them."""
+"""sink delta: rows into a Delta table. Tasks write Parquet files, the driver commits them: by delta-rs, or by Spark."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from penstock.errors import SinkRefused
 from penstock.options import Field, Options, Text
 from penstock.paths import Table
 from penstock.registry import sinks
 
 if TYPE_CHECKING:
     from penstock.sinks.contract import Committer
+    from penstock.sinks.delta.spark_table import Session
 
 
 @sinks.register("delta")
 class Delta(Options):
     """A Delta table, written exactly once: every batch is one commit that recognises itself."""
 
-    table: Table = Field(description="The table's folder: a path, with a `/` in it. Created if absent, else checked.")
+    table: Table = Field(
+        description="The table's folder: a path, with a `/` in it; or its name in Spark's catalog, `sales.orders`. "
+        "Created if absent, else checked."
+    )
     partition_by: tuple[str, ...] = Field((), strict=False, description="Partition columns, at creation only.")
     schema_: Literal["evolve", "fixed"] = Field(
         "evolve", alias="schema", description="`evolve`: the table may gain nullable columns. `fixed`: it may not."
@@ -26,23 +29,23 @@ class Delta(Options):
         "columns", description="`_topic, _partition, _offset, _timestamp`, or one struct `_source` of these."
     )
     writer: Literal["auto", "spark"] = Field(
-        "auto", description="`auto`: files by the worker, commit by delta-rs. (`spark` comes with a later version.)"
+        "auto",
+        description="`auto`: commit by delta-rs where that is right for the table, else by Spark. `spark`: by Spark.",
     )
     properties: dict[str, Text] = Field(default_factory=dict, description="Table properties, at creation only.")
 
-    def committer(self, name: str) -> Committer:
-        """The committer of the sink `name`. `table` is an absolute path by now."""
-        from penstock.sinks.delta.committer import DeltaCommitter
+    def committer(self, name: str, session: Session | None = None) -> Committer:
+        """The committer of the sink `name`. `table` is an absolute path by now, or a catalog name.
 
-        if self.writer == "spark":
-            raise SinkRefused(
-                f"sink {name}: Spark's writer comes with a later version.",
-                data="Nothing was written.",
-                remedy=f"Leave out  sinks.{name}.delta.writer",
-            )
-        return DeltaCommitter(
+        Spark's writer needs `session`; without one only delta-rs can be had.
+        """
+        from penstock.sinks.delta.choose import committer
+
+        return committer(
             name,
             self.table,
+            session,
+            writer=self.writer,
             partition_by=self.partition_by,
             schema=self.schema_,
             lineage=self.lineage,

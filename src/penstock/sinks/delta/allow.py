@@ -31,7 +31,7 @@ FIELD_MARKS = {
     "EXISTS_DEFAULT": "a column default",
     "__COLLATIONS": "a collation",
 }
-LATER = "Spark's writer for such tables comes with a later version; use another table, or remove the feature from it."
+LATER = "Spark's writer takes such tables: give it a session, or use another table."
 
 
 def check(state: TableState, sink: str) -> None:
@@ -47,7 +47,7 @@ def check(state: TableState, sink: str) -> None:
 
 def check_properties(properties: dict[str, str], table: str, sink: str) -> None:
     """The same for the properties of a table that is yet to be made."""
-    found = list(_properties(properties))
+    found = of_properties(properties)
     if found:
         raise SinkRefused(
             f"sink {sink}: the properties for the new table {table} ask for {', '.join(found)}, "
@@ -55,6 +55,11 @@ def check_properties(properties: dict[str, str], table: str, sink: str) -> None:
             data="The table was not created.",
             remedy=f"Leave them out of  sinks.{sink}.delta.properties . {LATER}",
         )
+
+
+def of_properties(properties: dict[str, str]) -> list[str]:
+    """What stands against delta-rs writing a table that is made with these properties."""
+    return list(_properties(properties))
 
 
 def objections(state: TableState) -> list[str]:

@@ -1,14 +1,26 @@
-"""What has changed about a table since a batch was frozen for it, as far as it matters to the batch's files."""
+"""What has changed about a table since a batch was frozen for it, as far as it matters to the batch's files.
+
+`changes` is for files that go into the table as they are; `obstacles` is for rows that Spark writes anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.sinks.delta import allow
+from penstock.sinks.delta import allow, demands
 from penstock.sinks.delta.columns import difference
 from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.types import DeltaType
+
+WIDER = {
+    "byte": ("short", "integer", "long"),
+    "short": ("integer", "long"),
+    "integer": ("long", "double"),
+    "float": ("double",),
+    "date": ("timestamp_ntz",),
+}
+"""Types that Delta's type widening turns a column of the one type into."""
 
 
 def changes(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
@@ -22,6 +34,50 @@ def changes(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
     for objection in allow.objections(state):
         yield f"it has {objection}"
     yield from _columns(frozen, state)
+
+
+def obstacles(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
+    """Every reason why Spark cannot add the frozen rows to the table as it is now.
+
+    Spark writes for the table as it finds it, so features, partitions and new nullable columns are none. Columns that
+    are gone are: their values would be lost without a word.
+    """
+    if state.id != frozen["table_id"]:
+        yield f"it is another table now (id {state.id}, was {frozen['table_id']})"
+        return
+    yield from (f"it has {what}" for what in demands.never(state))
+    known = {field["name"]: field["type"] for field in state.fields}
+    spelled = {name.lower() for name in known}
+    new = {field["name"] for field in frozen["add_columns"]}
+    for field in frozen["columns"]:
+        name = field["name"]
+        if name not in known and (name not in new or name.lower() in spelled):
+            yield f"column `{name}` is gone" if name not in new else f"column `{name}` is spelled otherwise"
+        elif name in known and not widens(field["type"], known[name]):
+            yield f"column `{name}` is {difference(known[name], field['type'])}"
+    written = {field["name"] for field in frozen["columns"]}
+    for field in demands.without_filled(state).fields:
+        if field["name"] not in written and not field["nullable"]:
+            yield f"there is a column `{field['name']}` now that is NOT NULL"
+
+
+def tightened(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
+    """What the table asks of its rows and did not ask when they were frozen."""
+    before = frozen.get("demands", {})
+    yield from (f"it has {what}" for what, text in demands.texts(state).items() if before.get(what) != text)
+    known = {field["name"]: field for field in state.fields}
+    for field in frozen["columns"]:
+        if field["name"] in known and _stricter(known[field["name"]], field):
+            yield f"column `{field['name']}` is NOT NULL now, or something in it is"
+
+
+def widens(written: DeltaType, table: DeltaType) -> bool:
+    """Does every value of the one type fit the other unchanged?"""
+    if difference(table, written) is None:
+        return True
+    if not isinstance(written, str) or not isinstance(table, str):
+        return False
+    return table in WIDER.get(written, ())
 
 
 def _columns(frozen: dict[str, Any], state: TableState) -> Iterator[str]:

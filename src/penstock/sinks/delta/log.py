@@ -101,8 +101,11 @@ def keep(table: str, version: int) -> None:
     sync(Path(table) / LOG)
 
 
-def keep_whole(table: str, version: int, text: str) -> None:
+def keep_whole(table: str, version: int) -> None:
     """The same for a commit of Spark's, which syncs nothing: the files that it added, their folders, and itself."""
+    text = _text(table, version)
+    if text is None:
+        return  # cleaned from the log: it is older than any power cut that could matter
     actions = (json.loads(line) for line in text.splitlines() if line.strip())
     added = [Path(table, unquote(action["add"]["path"])) for action in actions if "add" in action]
     for path in (*added, *{file.parent for file in added}):

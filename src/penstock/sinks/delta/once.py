@@ -58,4 +58,6 @@ def another_batch(sink: str, table: str, key: WriteKey, seen: int, found: Commit
 
 def first_line(error: Exception) -> str:
     """What delta-rs or Spark says, without the stack that it may append."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    java: Any = getattr(error, "java_exception", None)
+    text = str(error) if java is None else f"{java.getClass().getSimpleName()}: {java.getMessage()}"
+    return (text.splitlines() or [type(error).__name__])[0]
