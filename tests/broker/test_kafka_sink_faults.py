@@ -15,7 +15,7 @@ from penstock.sinks.kafka import committer as committer_module
 from penstock.sinks.kafka.attempt import Attempt
 from penstock.sinks.kafka.names import CLOSED, transactional_id
 from penstock.testing.harness import wait_until
-from penstock.testing.kafka import DevKafka, read_all
+from penstock.testing.kafka import DevKafka, ensure_topic, read_all, up
 from tests.broker.kafka_sink_kit import COLUMNS, Shop, child, key, share_of, witness, write
 
 STEPS = ("fence", "check", "produce", "flush", "marker", "commit")
@@ -151,11 +151,13 @@ def test_a_driver_left_over_from_a_closed_generation_can_commit_nothing(kafka: D
     assert committer.watermark(key(committer, 0).app) == CLOSED
 
 
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 def test_a_topic_that_takes_less_than_when_the_rows_were_frozen_has_the_batch_computed_again(
-    kafka: DevKafka, topic: Callable[..., str], tmp_path: Path
+    kafka: DevKafka, topic: Callable[..., str], tmp_path: Path, delivery: str
 ) -> None:
     small = topic("small", **{"max.message.bytes": "20000"})
-    shop = Shop(kafka.bootstrap, str(tmp_path), {"alerts": {"topic": small, "compression": "none"}})
+    sink = {"topic": small, "compression": "none", "delivery": delivery}
+    shop = Shop(kafka.bootstrap, str(tmp_path), {"alerts": sink})
     committer = shop.ready()
     shares = share_of(committer, shop, share(0))
     _set(kafka, small, "max.message.bytes", "150")
@@ -184,6 +186,33 @@ def test_rows_of_many_more_bytes_than_the_client_holds_are_all_sent(
     committer = shop.ready()
     assert write(committer, shop, 0, range(5_000)).rows == 5_000
     assert len(read_all(kafka.bootstrap, out)) == 5_000
+
+
+def test_a_fence_frees_the_readers_of_what_a_crash_left_open(kafka: DevKafka, out: str, shop: Shop) -> None:
+    committer = shop.ready()
+    write(committer, shop, 0, share(0))
+    killed = child(shop, share_of(committer, shop, share(1)), 1, failpoint="after:topics:flush")
+    assert killed.wait(60) == -signal.SIGKILL
+    committer.fence(key(committer, 1))
+    with witness(kafka.bootstrap, out) as reader:
+        reader.catch_up()
+    assert reader.ids == dict.fromkeys(share(0), 1)
+
+
+def test_a_broker_that_dies_before_the_commit_and_comes_back_has_the_batch_once(folder: Path, tmp_path: Path) -> None:
+    broker = up(folder, child=True)
+    ensure_topic(broker.bootstrap, "out", 2)
+    shop = Shop(broker.bootstrap, str(tmp_path), {"alerts": {"topic": "out"}})
+    committer = shop.ready()
+    shares = share_of(committer, shop, share(0))
+    stopped = child(shop, shares, 0, failpoint="stop:before:topics:commit")
+    wait_until(lambda: _stopped(stopped.pid), "it stopped before its commit", 60)
+    broker.kill()
+    stopped.send_signal(signal.SIGCONT)
+    assert up(folder, child=True).bootstrap == broker.bootstrap
+    assert stopped.communicate(timeout=90)[0].strip() == "committed"
+    assert committer.commit(shares, key(committer, 0), {}, None)["alerts"].how == "recognised"
+    assert len(read_all(broker.bootstrap, "out")) == ROWS
 
 
 def _stopped(pid: int) -> bool:

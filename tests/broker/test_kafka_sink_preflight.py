@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from penstock.errors import SinkRefused, Unavailable
-from penstock.sinks.kafka.names import MARKERS
+from penstock.sinks.kafka.names import CLOSED, MARKERS
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, read_all, up
 from tests.broker.kafka_sink_kit import Shop, child, key, share_of, write
@@ -187,6 +187,20 @@ def test_a_permission_that_is_missing_later_is_named_and_waited_for(
     assert read_all(strict.bootstrap, out) == []
     _allow_all(AdminClient({"bootstrap.servers": strict.bootstrap}))
     assert write(committer, made, 0, range(3)).how == "committed"
+
+
+def test_a_pipeline_without_transactions_needs_no_permission_for_them(
+    strict: DevKafka, tmp_path: Path, out: str, forbid: Callable[..., None]
+) -> None:
+    made = shop(strict, tmp_path, out, delivery="at_least_once", timeout="2 seconds")
+    committer = made.committer()
+    app = key(committer, 0).app
+    forbid(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, f"{app}.0")
+    committer.ready()
+    committer.fence(key(committer, 0))
+    assert write(committer, made, 0, range(3)).how == "sent"
+    committer.close(key(committer, CLOSED))
+    assert committer.watermark(app) == CLOSED
 
 
 def test_a_transaction_that_the_broker_ended_is_tried_again(strict: DevKafka, tmp_path: Path, out: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import subprocess
+import sys
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -213,6 +215,25 @@ def test_a_dead_letter_that_is_too_large_goes_without_its_value_and_says_so(tmp_
     assert (second[1], "own" in dict(second[3]), dict(second[3])["penstock.cut"]) == (b"", False, b"headers")
     assert (third[1], third[2], dict(third[3])["penstock.cut"]) == (None, None, b"headers, key")
     assert dict(third[3])["penstock.offset"] == b"3"
+
+
+def test_a_writer_on_a_full_disk_fails_and_takes_no_space(tmp_path: Path) -> None:
+    limited = f"""
+import resource, sys
+from pathlib import Path
+from tests.unit.test_kafka_sink_writer import rows, target
+writer = target(Path({str(tmp_path)!r})).writer("0")
+writer.write(rows(list(range(50_000))))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+try:
+    writer.close()
+except OSError as error:
+    print(type(error).__name__)
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", limited], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "OSError"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_frozen_files_hold_what_is_sent_and_nothing_else(tmp_path: Path) -> None:

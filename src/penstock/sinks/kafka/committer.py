@@ -7,8 +7,7 @@ once, it is visible once; killed anywhere, it is visible whole or not at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,21 @@ from typing import Any
 import pyarrow as pa
 
 from penstock import failpoints
-from penstock.errors import TableChanged, Unavailable
+from penstock.errors import Unavailable
 from penstock.sinks.contract import Frozen, Receipt, Target, Undone, WriteKey
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.attempt import Attempt, Fenced
+from penstock.sinks.kafka.changes import Changes
 from penstock.sinks.kafka.client import Client, Sending
 from penstock.sinks.kafka.columns import check_columns
 from penstock.sinks.kafka.directory import Directory
 from penstock.sinks.kafka.fates import INVISIBLE
 from penstock.sinks.kafka.loose import send_loose
-from penstock.sinks.kafka.marker import Marker, Markers, recognised
-from penstock.sinks.kafka.messages import damaged, limits, messages
+from penstock.sinks.kafka.marker import Marker, Markers
+from penstock.sinks.kafka.messages import limits, messages
 from penstock.sinks.kafka.preflight import Preflight
 from penstock.sinks.kafka.target import DeadLetterTarget, KafkaTarget
+from penstock.sinks.kafka.verdict import recognised
 
 DEAD_LETTERS = "dead_letters"
 COMMITTED, RECOGNISED, SENT = "committed", "recognised", "sent"
@@ -65,6 +66,7 @@ class KafkaCommitter:
         self.directory = Directory(self.client)
         self.name = self.directory.cluster_id
         self.markers = Markers(self.client)
+        self.changes = Changes(self.directory)
 
     @property
     def exact(self) -> bool:
@@ -105,10 +107,8 @@ class KafkaCommitter:
         seen = self.watermark(key.app)
         if seen is not None and seen >= key.batch_id:
             return
-        self.directory.forget()
-        found = [*damaged(frozen), *self._shrunk(limits(frozen.values()))]
-        if found:
-            raise self._changed(key, found)
+        self.changes.whole(frozen, key)
+        self.changes.welcome(frozen, key)
 
     def commit(
         self, frozen: Mapping[str, Frozen], key: WriteKey, story: dict[str, Any], known: int | None
@@ -120,7 +120,7 @@ class KafkaCommitter:
         """
         rows = {sink: share.rows for sink, share in frozen.items()}
         marker = Marker.of(key, rows, story.get("ranges"), story.get("ledger", ""))
-        with self._looking_at_changes(frozen, key):
+        with self.changes.watched(frozen, key):
             how = (self._transact if self.exact else self._send_alone)(frozen, key, marker, known)
         return {
             sink: Receipt(sink, how if how == RECOGNISED or self._exactly(sink) else SENT, marker.offset, share.rows)
@@ -148,6 +148,11 @@ class KafkaCommitter:
     def undone(self, app: str) -> list[Undone]:
         """Nothing: what a topic was given stays until its own retention takes it."""
         return []
+
+    def fence(self, key: WriteKey) -> None:
+        """End every attempt that a crash left over, so that it holds up no reader until it times out."""
+        if self.exact:
+            self._move(key, lambda found: None)
 
     def close(self, key: WriteKey) -> None:
         """Let no batch of this key's generation be committed any more: its marker moves to the end.
@@ -177,10 +182,10 @@ class KafkaCommitter:
             attempt.fence()
             if recognised(attempt.check(), key, known):
                 return RECOGNISED
-            self._whole(frozen, key)
+            self.changes.whole(frozen, key)
             self._send_loose(frozen, key)  # first, so that the marker speaks for them too
             exact = [share for sink, share in frozen.items() if self._exactly(sink)]
-            self._all_of(exact, attempt.produce(chain.from_iterable(map(messages, exact))), key)
+            self.changes.complete(exact, attempt.produce(chain.from_iterable(map(messages, exact))), key)
             attempt.flush()
             attempt.mark(marker)
             attempt.commit()
@@ -192,7 +197,7 @@ class KafkaCommitter:
         """Without a transaction: the rows, then the marker. A crash in between sends the rows again."""
         if recognised(self.markers.read(key.app, ASK_SECONDS), key, known):
             return RECOGNISED
-        self._whole(frozen, key)
+        self.changes.whole(frozen, key)
         self._send_loose(frozen, key)
         with failpoints.around("topics:marker"):
             self.markers.put(key.app, marker)
@@ -204,7 +209,7 @@ class KafkaCommitter:
             with failpoints.around("topics:send"):
                 rows = chain.from_iterable(map(messages, loose))
                 count = send_loose(self.client, self.sending, key, rows, limits(loose))
-            self._all_of(loose, count, key)
+            self.changes.complete(loose, count, key)
 
     def _settled(self, key: WriteKey, known: int | None) -> str:
         """Another attempt took over: wait for what it does. If it dies, the next try does the batch."""
@@ -221,7 +226,15 @@ class KafkaCommitter:
         )
 
     def _move(self, key: WriteKey, moved: Callable[[Marker | None], Marker | None]) -> None:
-        """Commit a marker without any record."""
+        """Commit a marker without any record; without a transaction, where this pipeline may have none."""
+        try:
+            self._move_alone(key, moved)
+        except Unavailable:
+            if self.exact or (marker := moved(self.markers.read(key.app, ASK_SECONDS))) is None:
+                raise
+            self.markers.put(key.app, marker)
+
+    def _move_alone(self, key: WriteKey, moved: Callable[[Marker | None], Marker | None]) -> None:
         attempt = self._attempt(key, {})
         try:
             attempt.fence()
@@ -242,47 +255,3 @@ class KafkaCommitter:
 
     def _exactly(self, sink: str) -> bool:
         return sink == DEAD_LETTERS or self.options[sink].exact
-
-    def _whole(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:
-        if found := damaged(frozen):
-            raise self._changed(key, found)
-
-    def _all_of(self, shares: Iterable[Frozen], count: int, key: WriteKey) -> None:
-        expected = sum(share.rows for share in shares)
-        if count != expected:
-            raise self._changed(key, [f"the files hold {count} rows, and the manifest says {expected}"])
-
-    @contextmanager
-    def _looking_at_changes(self, frozen: Mapping[str, Frozen], key: WriteKey) -> Iterator[None]:
-        """Where sending fails, find out whether it ever could go well: if not, the batch must be computed again."""
-        try:
-            yield
-        except Unavailable as error:
-            if found := self._unsendable(frozen):
-                raise self._changed(key, found) from error
-            raise
-        except (OSError, pa.ArrowException) as error:
-            raise self._changed(key, [f"they cannot be read ({error})"]) from error
-
-    def _unsendable(self, frozen: Mapping[str, Frozen]) -> list[str]:
-        self.directory.forget()
-        try:
-            return list(self._shrunk(limits(frozen.values())))
-        except Unavailable:
-            return []  # the broker is away: that is all there is to it
-
-    def _shrunk(self, frozen: dict[str, int]) -> Iterator[str]:
-        now = self.directory.limits(frozen)
-        for topic, limit in frozen.items():
-            if topic not in now:
-                yield f"topic {topic} is gone"
-            elif now[topic] < limit:
-                yield f"topic {topic} took records of {limit:,} bytes, and takes {now[topic]:,} now"
-
-    def _changed(self, key: WriteKey, found: Iterable[str]) -> TableChanged:
-        return TableChanged(
-            f"{self.pipeline}, topics of cluster {self.name}, batch {key.batch_id}: its rows can no longer be sent as "
-            f"they were frozen: {'; '.join(found)}.",
-            data="Nothing of this batch is visible in the topics; its rows are left aside.",
-            remedy="Run again: the batch is computed anew, for the topics as they are now.",
-        )

@@ -25,6 +25,10 @@ UNDECIDED = (
 )
 
 
+class Undecided(Unavailable):
+    """The transaction was about to be committed: the broker alone knows whether it was."""
+
+
 class Fate(StrEnum):
     FENCED = "fenced"
     FORBIDDEN = "forbidden"
@@ -60,12 +64,13 @@ def fate_of(cause: KafkaError) -> Fate:
 
 
 def failure(key: WriteKey, doing: str, cause: KafkaError, data: str, topic: str = "") -> PenstockError:
-    """The error that ends an attempt; the run tries again."""
+    """The error that ends an attempt; the run tries again. `data` says what became of the rows."""
     what = f"{key.pipeline}, topics of cluster {key.sink}, batch {key.batch_id}: could not {doing}"
     remedy = _HINTS.get(cause.name(), "")
     if fate_of(cause) is Fate.FORBIDDEN:
         remedy = f"Grant what is missing:  {permission(cause, key.app)}"
-    return Unavailable(f"{what}{f' for topic {topic}' if topic else ''}: {cause.str()}.", data=data, remedy=remedy)
+    kind = Undecided if data == UNDECIDED else Unavailable
+    return kind(f"{what}{f' for topic {topic}' if topic else ''}: {cause.str()}.", data=data, remedy=remedy)
 
 
 def permission(cause: KafkaError, app: str) -> str:
