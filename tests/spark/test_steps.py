@@ -58,7 +58,7 @@ def record(luck: random.Random, number: int) -> tuple[bytes, Any]:
         "drop spread": not tags,
     }
     out = next((fate for fate, holds in fates.items() if holds), None)
-    return value, out or [(number, None if code is None else int(code), tag) for tag in tags]
+    return value, out or [(number, None if code is None else int(code), tag) for tag in tags or ()]
 
 
 def last(plan: Plan) -> Outcome:
