@@ -24,7 +24,7 @@ def label(sink: Watermarked) -> str:
 
 
 def noun(sink: Watermarked) -> str:
-    return "the topics" if is_cluster(sink) else "the table"
+    return "the cluster" if is_cluster(sink) else "the table"
 
 
 def is_cluster(sink: Watermarked) -> bool:
