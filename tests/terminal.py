@@ -10,6 +10,7 @@ import termios
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from rich.cells import cell_len
 
@@ -87,63 +88,86 @@ class Screen:
             self.cells.append([])
 
 
-class InTerminal:
-    """A program that runs in a terminal of its own, its controlling one: Ctrl-C reaches it as from a keyboard."""
+class Terminal:
+    """A terminal, and a person who reads along. `device` is the program's end of it."""
 
-    def __init__(
-        self, command: Sequence[str], *, columns: int = 80, lines: int = 24, env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, columns: int = 80, lines: int = 24, *, reads: bool = True) -> None:
         self.columns, self.lines, self._written = columns, lines, b""
-        self._keyboard, screen = os.openpty()
-        termios.tcsetwinsize(screen, (lines, columns))
-        environment = {**os.environ, "TERM": "xterm-256color", **(env or {})}
-        self.popen = subprocess.Popen(
-            command,
-            env=environment,
-            pass_fds=(screen,),
-            preexec_fn=lambda: os.login_tty(screen),  # noqa: PLW1509 a test's process forks while no lock is held
-        )
-        os.close(screen)
+        self.keyboard, self.device = os.openpty()
+        termios.tcsetwinsize(self.device, (lines, columns))
         self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    @classmethod
-    def penstock(cls, *arguments: str | Path, **settings: object) -> InTerminal:
-        return cls([sys.executable, "-m", "penstock", *map(str, arguments)], **settings)  # type: ignore[arg-type]
+        if reads:
+            self._reader.start()
 
     @property
     def written(self) -> str:
-        return self._written.decode()
+        return self._written.decode(errors="ignore")
 
     @property
     def screen(self) -> Screen:
         """What is to be seen now."""
-        return Screen(self.columns, self.lines).feed(self._written.decode(errors="ignore"))
+        return Screen(self.columns, self.lines).feed(self.written)
 
-    def wait_for(self, text: str) -> None:
-        def look() -> bool:
-            return text in self.screen.text or self.popen.poll() is not None
+    def stream(self, encoding: str = "utf-8") -> TextIO:
+        """The program's end as its stdout; closing it hangs up."""
+        return os.fdopen(self.device, "w", encoding=encoding)
 
-        wait_until(look, f"{text!r} was to be seen; there was\n{self.screen.text}")
-        assert text in self.screen.text, self.screen.text
-
-    def press(self, keys: bytes) -> None:
-        os.write(self._keyboard, keys)
-
-    def end(self) -> int:
-        """Its exit code, once all that it wrote is here."""
-        code = self.popen.wait(DEADLINE_SECONDS)
+    def all_read(self) -> Screen:
+        """Everything that was written, once the program's end is closed."""
         self._reader.join(10)
         assert not self._reader.is_alive(), "somebody still holds the terminal"
-        os.close(self._keyboard)
-        return code
+        os.close(self.keyboard)
+        return self.screen
 
     def _read(self) -> None:
         while True:
             try:
-                part = os.read(self._keyboard, 65536)
+                part = os.read(self.keyboard, 65536)
             except OSError:  # Linux says so when the last writer has gone
                 return
             if not part:
                 return
             self._written += part
+
+
+class InTerminal:
+    """A program that runs in a terminal of its own, its controlling one: Ctrl-C reaches it as from a keyboard."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None, columns: int = 80) -> None:
+        self.terminal = Terminal(columns)
+        device = self.terminal.device
+        self.popen = subprocess.Popen(
+            command,
+            env={**os.environ, "TERM": "xterm-256color", **(env or {})},
+            pass_fds=(device,),
+            preexec_fn=lambda: os.login_tty(device),  # noqa: PLW1509 a test's process forks while no lock is held
+        )
+        os.close(device)
+
+    @classmethod
+    def penstock(cls, *arguments: str | Path, env: Mapping[str, str] | None = None, columns: int = 80) -> InTerminal:
+        return cls([sys.executable, "-m", "penstock", *map(str, arguments)], env, columns)
+
+    @property
+    def written(self) -> str:
+        return self.terminal.written
+
+    @property
+    def screen(self) -> Screen:
+        return self.terminal.screen
+
+    def wait_for(self, text: str) -> None:
+        def look() -> bool:
+            return text in self.screen.text or self.popen.poll() is not None
+
+        wait_until(look, f"{text!r} was to be seen")
+        assert text in self.screen.text, self.screen.text
+
+    def press(self, keys: bytes) -> None:
+        os.write(self.terminal.keyboard, keys)
+
+    def end(self) -> int:
+        """Its exit code, once all that it wrote is here."""
+        code = self.popen.wait(DEADLINE_SECONDS)
+        self.terminal.all_read()
+        return code

@@ -24,6 +24,7 @@ from penstock.observe.logs import printable
 
 CALM_SECONDS = 1.0
 """A pause between batches that is shorter is no idleness."""
+PHASES = ("intent", "pass", "conserve", "freeze", "tables", "topics", "outcome")
 LEAST_PHASE_SECONDS = 0.01
 TROUBLE, FINE, NOTICE = "red", "green", "magenta"
 """Colours that can be read on black and on white; every one of them stands beside a word that says the same."""
@@ -55,7 +56,7 @@ def standing(state: State, now: float) -> tuple[str, str]:
 
 def _title(state: State, width: int, now: float, glyphs: Glyphs) -> list[Text]:
     word, style = standing(state, now)
-    lasted = f", up {lasting((state.end.at if state.end else now) - state.began)}"
+    lasted = f" after {lasting(state.end.at - state.began)}" if state.end else f", up {lasting(now - state.began)}"
     generation = f"  generation {state.generation}" if state.generation is not None else ""
     room = width - cell_len(generation) - cell_len(word + lasted) - 2
     name = printable(state.facts.pipeline)
@@ -123,8 +124,9 @@ def _last_batch(state: State, width: int, glyphs: Glyphs) -> list[Text]:
     took = seconds(last.seconds) + (f" of {interval(every)}" if every else "")
     told = [f"{last.batch_id}: {last.read:,} rows in {took}"]
     room = min(40, width - LABEL - cell_len(told[0]) - 2)
-    shown = [segments(list(last.phases.values()), every or last.seconds, room, glyphs)] if room >= 10 else []
-    named = [f"{name} {seconds(spent)}" for name, spent in last.phases.items() if spent >= LEAST_PHASE_SECONDS]
+    phases = sorted(last.phases.items(), key=lambda pair: PHASES.index(pair[0]) if pair[0] in PHASES else len(PHASES))
+    shown = [segments([spent for _, spent in phases], every or last.seconds, room, glyphs)] if room >= 10 else []
+    named = [f"{printable(name)} {seconds(spent)}" for name, spent in phases if spent >= LEAST_PHASE_SECONDS]
     return [
         *lines("last batch", [*told, *shown], width),
         *(lines("", named, width) if named else []),
@@ -137,5 +139,6 @@ def _late(state: State, width: int) -> list[Text]:
     if not state.late or state.facts.every_seconds is None:
         return []
     often = f", {state.late} in a row" if state.late > 1 else ""
-    told = (f"longer than the trigger{often}:", "the next batch starts at once")
+    told = [f"longer than the trigger{often}" + ("" if state.end else ":")]
+    told += [] if state.end else ["the next batch starts at once"]
     return lines("", [(text, NOTICE) for text in told], width, gap=" ")

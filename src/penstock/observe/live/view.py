@@ -39,6 +39,8 @@ class View:
         self._pen = Pen(stream, draw)
         self._lock = threading.Lock()  # never taken by a signal's handler
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
+        self._taken: list[str] = []
+        """Lines that are being drawn: if that fails, they are still to be written."""
         self._plain = False
         self._error: Exception | None = None
         self._heard, self._over = threading.Event(), threading.Event()
@@ -92,7 +94,7 @@ class View:
                 raise self._error
             self._pen.show(state, lines, time.monotonic())
         self._pen.lift()
-        self._pen.plainly([stamped(self.state.facts.pipeline, summary(self.state))])
+        self._pen.plainly([self._summary()])
 
     def _look_for_stop(self) -> None:
         with self._lock:
@@ -102,9 +104,12 @@ class View:
 
     def _news(self) -> tuple[State, list[str]]:
         with self._lock:
-            lines = list(self._lines)
+            self._taken = list(self._lines)
             self._lines.clear()
-            return self.state, lines
+            return self.state, self._taken
+
+    def _summary(self) -> str:
+        return stamped(self.state.facts.pipeline, summary(self.state, time.monotonic()))
 
     def _write_plainly(self, error: Exception) -> None:
         """What drawing could not do, lines can."""
@@ -112,7 +117,7 @@ class View:
         told = f"the live view could not be drawn ({what}); the run goes on, with plain lines"
         with self._lock:
             self._plain = True
-            self._lines.appendleft(stamped(self.state.facts.pipeline, told))
+            self._lines.extendleft([self._summary(), stamped(self.state.facts.pipeline, told), *reversed(self._taken)])
         self._pen.lift_anyhow()
         over = False
         while not over:
