@@ -153,7 +153,8 @@ class Pipeline(Options):
             name: sink.model_copy(update={"to": located(sink.to, info.data["folder"])}) for name, sink in given.items()
         }
         parts = {name: sink.to for name, sink in placed.items()}
-        seen = scopes.final(info.data.get("decode"), info.data.get("steps", ()))
+        # where the steps are wrong, what they would give is not known: it must not be judged by what `decode` gives
+        seen = scopes.final(info.data.get("decode") if "steps" in info.data else None, info.data.get("steps", ()))
         wrongs = rules.sinks(parts, seen, info.data.get("decode"), info.data.get("state"))
         loops = rules.own_output(info.data.get("source"), parts)
         rules.hold("sinks", [*wrongs, *loops, *scopes.routes(placed, seen)])

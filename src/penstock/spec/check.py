@@ -121,6 +121,8 @@ class _Late:
         """Does this only say what another problem says already?"""
         if any(path[: len(spot.path)] == spot.path for path in self.told if spot.path):
             return True
+        if kind == "too_short" and spot.node is not None and spot.node.children:
+            return True  # it holds something; that is wrong, and told at its own place
         if kind == "missing":
             return spot.path in self.meant
         meant_here = {path[-1] for path in self.meant if path[:-1] == spot.path}
