@@ -29,7 +29,7 @@ HARMLESS = {
     ("spark.sql.ansi.enabled", "true"),
     ("spark.sql.session.timeZone", "utc"),
 }
-RESERVED = "dead_letters"
+RESERVED = {"dead_letters": "table", "dead_letters_topic": "topic"}
 FORBIDDEN = " ,;{}()\n\t="
 """Characters that Delta allows in no column name."""
 LINEAGE = {"_topic", "_partition"}
@@ -58,9 +58,11 @@ def spark(settings: object) -> Iterator[Wrong]:
 def sinks(parts: Mapping[str, Any], seen: Seen, decode: Any, state: str | None) -> Iterator[Wrong]:
     """What is wrong among the sinks: with each, with two of them, and with one and the state folder."""
     for name, sink in parts.items():
-        if name == RESERVED:
+        if name in RESERVED:
             remedy = "Give the sink another name."
-            yield Wrong(f"`{RESERVED}` is the name of the rejected records' own table.", remedy, at=(name, "[key]"))
+            yield Wrong(
+                f"`{name}` is the name of the rejected records' own {RESERVED[name]}.", remedy, at=(name, "[key]")
+            )
         yield from partitions(name, sink, seen)
         if hasattr(sink, "table") and seen.types is not None:
             yield from names(name, decode)

@@ -204,14 +204,14 @@ def test_several_sinks_and_dead_letters_are_one_transaction(
     one, two, dead = topic("one"), topic("two"), topic("dead")
     shop = Shop(kafka.bootstrap, str(tmp_path), {"a": {"topic": one}, "b": {"topic": two, "value": "raw"}}, dead)
     made = shop.ready()
-    assert made.sinks == ("dead_letters", "a", "b")
+    assert made.sinks == ("dead_letters_topic", "a", "b")
     shares, _ = freeze(made, tmp_path, {"a": rows(range(2)), "b": rows(range(1), __value=pa.array([b"raw"]))})
-    shares["dead_letters"] = Frozen(made.prepare("dead_letters", COLUMNS, tmp_path).to_json(), ())
+    shares["dead_letters_topic"] = Frozen(made.prepare("dead_letters_topic", COLUMNS, tmp_path).to_json(), ())
     receipts = made.commit(shares, key(made, 0), {}, None)
     assert {name: (each.how, each.rows) for name, each in receipts.items()} == {
         "a": ("committed", 2),
         "b": ("committed", 1),
-        "dead_letters": ("committed", 0),
+        "dead_letters_topic": ("committed", 0),
     }
     assert [record.value for record in read_all(kafka.bootstrap, two)] == [b"raw"]
     producers = {record.headers[0] for record in read_all(kafka.bootstrap, one)}
@@ -225,7 +225,7 @@ def test_sinks_of_one_cluster_share_a_committer_however_its_brokers_are_written(
     sinks = {"a": Topic(topic=out), "b": Topic.model_validate({"topic": out, "brokers": [spelled]})}
     found = committers("shop", kafka.bootstrap, sinks, topic("dead"))
     [(cluster, made)] = found.items()
-    assert (made.name, made.sinks) == (cluster, ("dead_letters", "a", "b"))
+    assert (made.name, made.sinks) == (cluster, ("dead_letters_topic", "a", "b"))
 
 
 def test_a_cluster_that_does_not_answer_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def test_whatever_the_writer_takes_the_broker_takes_too(kafka: DevKafka, topic: 
 def test_dead_letters_arrive_as_they_came_with_the_reason(kafka: DevKafka, topic: Topics, tmp_path: Path) -> None:
     dead = topic("dead", partitions=1, **{"max.message.bytes": "10000"})
     made = Shop(kafka.bootstrap, str(tmp_path), {}, dead).ready()
-    target = made.prepare("dead_letters", DEAD_LETTER, tmp_path)
+    target = made.prepare("dead_letters_topic", DEAD_LETTER, tmp_path)
     writer = target.writer("0")
     columns = {
         "topic": ["orders"] * 2, "partition": [3] * 2, "offset": [7, 8], "key": [b"k", None],
@@ -161,7 +161,7 @@ def test_dead_letters_arrive_as_they_came_with_the_reason(kafka: DevKafka, topic
     arrays = [pa.array(columns.get(field.name, [None] * 2), field.type) for field in DEAD_LETTER]
     assert writer.write(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER)) == []
     share = Frozen(target.to_json(), tuple(writer.close()))
-    made.commit({"dead_letters": share}, key(made, 0), {}, None)
+    made.commit({"dead_letters_topic": share}, key(made, 0), {}, None)
     first, second = read_all(kafka.bootstrap, dead)
     assert (first.key, first.value, first.headers[0]) == (b"k", b"\xff bad", ("own", b"1"))
     told = dict(first.headers)

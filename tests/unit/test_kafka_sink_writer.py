@@ -181,7 +181,7 @@ def letters(**columns: Any) -> pa.RecordBatch:
 
 
 def test_a_dead_letter_is_the_record_as_it_came_with_the_reason_in_headers(tmp_path: Path) -> None:
-    made = DeadLetterTarget("dead_letters", str(tmp_path), "dead", 10_000)
+    made = DeadLetterTarget("dead_letters_topic", str(tmp_path), "dead", 10_000)
     share = freeze(
         made, letters(offset=[9], key=[b"k"], value=[b"bad"], headers=[[{"key": "own", "value": None}]], field=["/a"])
     )
@@ -203,7 +203,7 @@ def test_a_dead_letter_is_the_record_as_it_came_with_the_reason_in_headers(tmp_p
 
 
 def test_a_dead_letter_that_is_too_large_goes_without_its_value_and_says_so(tmp_path: Path) -> None:
-    made = DeadLetterTarget("dead_letters", str(tmp_path), "dead", 2_000)
+    made = DeadLetterTarget("dead_letters_topic", str(tmp_path), "dead", 2_000)
     big, own = b"x" * 3_000, [{"key": "own", "value": b"h" * 3_000}]
     share = freeze(
         made,

@@ -27,7 +27,7 @@ from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, Run
 from penstock.origin import Origin, complete
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
-from penstock.sinks.contract import Committer, Watermarked, Witness
+from penstock.sinks.contract import Committer, Watermarked, Witness, WriteKey
 from penstock.sinks.kafka.committer import KafkaCommitter
 from penstock.sources.kafka import Cluster
 from penstock.sources.losses import Losses, Policy
@@ -86,7 +86,7 @@ class Run:
         self._emit = emit
         once = options.once or pipeline.trigger == "available_now"
         self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
-        self.tables: dict[str, Committer] = {**committers(pipeline)}
+        self.tables: dict[str, Committer] = {**committers(pipeline, self._session)}
         self.topics: list[KafkaCommitter] | None = None
 
     def to_the_end(self) -> None:
@@ -168,6 +168,9 @@ class Run:
         )
         for text in preflight.warnings:
             self.emit(Warned(pipeline=self.pipeline.name, text=text))
+        if planned is not None and planned != preflight.checkpoint.committed:
+            for each in topics:  # a batch was in hand: what a crash left open would hold up readers until it times out
+                each.fence(WriteKey(self.pipeline.name, ledger.generation, each.name, planned, ""))
         code = fingerprint(self.pipeline)
         plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
         plan.origin = cluster.origin

@@ -27,11 +27,11 @@ from penstock.sinks.kafka.fates import INVISIBLE
 from penstock.sinks.kafka.loose import send_loose
 from penstock.sinks.kafka.marker import Marker, Markers
 from penstock.sinks.kafka.messages import limits, messages
+from penstock.sinks.kafka.names import DEAD_LETTERS
 from penstock.sinks.kafka.preflight import Preflight
 from penstock.sinks.kafka.target import DeadLetterTarget, KafkaTarget
 from penstock.sinks.kafka.verdict import recognised
 
-DEAD_LETTERS = "dead_letters"
 COMMITTED, RECOGNISED, SENT = "committed", "recognised", "sent"
 """How a receipt says it; `sent` is for a sink that is `at_least_once`."""
 ASK_SECONDS = 30.0

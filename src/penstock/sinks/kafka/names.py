@@ -21,3 +21,7 @@ TOPIC, PARTITION, OFFSET, PIPELINE = (
 def transactional_id(app: str, shard: int = SHARD) -> str:
     """One for each pipeline, generation, cluster and shard, for ever: whoever takes it fences all before."""
     return f"{app}.{shard}"
+
+
+DEAD_LETTERS = "dead_letters_topic"
+"""What the rejected records' topic is called among a batch's sinks; their table, which may be there too, is not it."""

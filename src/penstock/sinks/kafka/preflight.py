@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import SinkRefused
 from penstock.sinks.kafka.client import cause_of
-from penstock.sinks.kafka.names import MARKERS
+from penstock.sinks.kafka.names import DEAD_LETTERS, MARKERS
 
 if TYPE_CHECKING:
     from penstock.sinks.kafka.committer import KafkaCommitter
@@ -40,7 +40,7 @@ class Preflight:
 
     def _fixed(self) -> dict[str, str]:
         """The topics that are known by name."""
-        dead = {"dead_letters": self.of.dead_letters} if self.of.dead_letters else {}
+        dead = {DEAD_LETTERS: self.of.dead_letters} if self.of.dead_letters else {}
         return {**dead, **{name: sink.topic for name, sink in self.of.options.items() if sink.topic is not None}}
 
     def _agree(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class Preflight:
                     f"topic {topic} wants {facts.min_insync} replicas in sync (min.insync.replicas) and has "
                     f"{replicas[topic]}: no record would be taken. Lower the one, or add replicas."
                 )
-            if sink == "dead_letters" and facts.max_bytes < LEAST_BYTES:
+            if sink == DEAD_LETTERS and facts.max_bytes < LEAST_BYTES:
                 yield (
                     f"dead-letter topic {topic} takes records of {facts.max_bytes:,} bytes (max.message.bytes): too "
                     f"little for the reason of a reject. Allow at least {LEAST_BYTES:,}."
