@@ -92,7 +92,7 @@ def test_the_same_pipeline_from_a_file_and_from_python_is_equal() -> None:
             "spark.z": "no",
         },
     )  # fmt: skip
-    assert made(FULL) == python
+    assert Pipeline.of(made(FULL)) == python
     assert list(python.sinks) == ["lake", "copy"]
 
 
