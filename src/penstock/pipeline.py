@@ -156,8 +156,8 @@ class Pipeline(Options):
         # where the steps are wrong, what they would give is not known: it must not be judged by what `decode` gives
         seen = scopes.final(info.data.get("decode") if "steps" in info.data else None, info.data.get("steps", ()))
         wrongs = rules.sinks(parts, seen, info.data.get("decode"), info.data.get("state"))
-        loops = rules.own_output(info.data.get("source"), parts)
-        rules.hold("sinks", [*wrongs, *loops, *scopes.routes(placed, seen)])
+        among_topics = rules.topics(info.data.get("source"), parts)
+        rules.hold("sinks", [*wrongs, *among_topics, *scopes.routes(placed, seen)])
         return placed
 
     @field_validator("dead_letters")

@@ -73,14 +73,25 @@ def sinks(parts: Mapping[str, Any], seen: Seen, decode: Any, state: str | None) 
         yield from _out_of_state(table, str(state), (name, "to", "delta", "table"))
 
 
-def own_output(source: Any, parts: Mapping[str, Any]) -> Iterator[Wrong]:
-    """A pipeline that writes to a topic it reads would never come to an end."""
+def topics(source: Any, parts: Mapping[str, Any]) -> Iterator[Wrong]:
+    """What is wrong between the source and the topics, and among the topics of one cluster."""
     read = set(getattr(source, "topics", None) or getattr(source, "partitions", None) or ())
+    home = getattr(source, "brokers", None)
+    packed: dict[Any, tuple[str, str]] = {}
     for name, sink in parts.items():
-        same = getattr(sink, "brokers", None) in (None, getattr(source, "brokers", None))
-        if same and getattr(sink, "topic", None) in read:
+        if not hasattr(sink, "topic_from"):
+            continue
+        brokers = sink.brokers or home
+        if sink.brokers == "dev" and home != "dev":
+            why = "`dev` is the embedded broker that the source reads from, and this source reads from others."
+            yield Wrong(why, "Name the brokers, or leave the key out.", at=(name, "to", "kafka", "brokers"))
+        if brokers == home and sink.topic in read:
             why = "is a topic that this pipeline reads: it would read what it writes, for ever."
             yield Wrong(why, "Write to another topic.", at=(name, "to", "kafka", "topic"))
+        first, compression = packed.setdefault(brokers, (name, sink.compression))
+        if compression != sink.compression:
+            why = f"the topics of one cluster share a producer, and sink `{first}` says `{compression}`."
+            yield Wrong(why, "Let them agree.", at=(name, "to", "kafka", "compression"))
 
 
 def dead_letters(table: str, parts: Mapping[str, Any], state: str) -> Iterator[Wrong]:
