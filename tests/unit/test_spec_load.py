@@ -48,7 +48,7 @@ spark: {spark.sql.shuffle.partitions: 8, spark.speculation: false, spark.x: 1e3,
 
 
 def made(text: str, folder: Path = Path("/data/jobs")) -> Pipeline:
-    return pipeline_from_text(text, folder=folder)
+    return Pipeline.of(pipeline_from_text(text, folder=folder))
 
 
 def problems_of(text: str) -> list[str]:
@@ -92,7 +92,7 @@ def test_the_same_pipeline_from_a_file_and_from_python_is_equal() -> None:
             "spark.z": "no",
         },
     )  # fmt: skip
-    assert Pipeline.of(made(FULL)) == python
+    assert made(FULL) == python
     assert list(python.sinks) == ["lake", "copy"]
 
 
