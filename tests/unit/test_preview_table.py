@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from io import StringIO
 
 import pyarrow as pa
@@ -17,9 +18,9 @@ NAMES = ("order_id", "customer", "city", "total", "items")
 ROW = {"order_id": 158, "customer": "c-38", "city": "Graz", "total": 22.5, "items": "x" * 200}
 
 
-def printed(rows: pa.Table, width: int) -> str:
+def printed(rows: pa.Table, width: int, fates: Fates | None = None) -> str:
     text = StringIO()
-    found = Preview(rows.num_rows, {"lake": rows}, DEAD_LETTER.empty_table(), Fates())
+    found = Preview(rows.num_rows, {"lake": rows}, DEAD_LETTER.empty_table(), fates or Fates())
     show(found, Console(file=text, width=width, highlight=False))
     return text.getvalue()
 
@@ -48,3 +49,8 @@ def test_no_rows_are_a_table_all_the_same() -> None:
 def test_widths_that_fit_stay_as_they_are() -> None:
     assert fitted([3, 40, 5], 80) == [3, 40, 5]
     assert fitted([3, 40, 5], 50) == [3, 32, 5]
+
+
+def test_a_record_at_which_a_run_would_stop_is_told() -> None:
+    told = printed(pa.Table.from_pylist([ROW]), 200, Fates(stopped=Counter({"positive_total": 1})))
+    assert "A run would stop here: 1 of these records fail the check positive_total" in told

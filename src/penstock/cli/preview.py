@@ -48,6 +48,7 @@ def as_data(found: Preview) -> dict[str, Any]:
         "rejects": [_reject(row) for row in found.rejects.to_pylist()],
         "dropped": dict(found.fates.dropped),
         "warned": dict(found.fates.warned),
+        "stopped": dict(found.fates.stopped),
         "not_routed": {name: count for name, count in found.fates.not_routed.items() if count},
     }
 
@@ -86,6 +87,9 @@ def show(found: Preview, console: Console) -> None:
     counts += [f"{count} not routed to {name}" for name, count in data["not_routed"].items()]
     summary = [f"{found.read} records looked at", f"{len(data['rejects'])} rejected", *counts]
     console.print(f"{', '.join(summary)}.", markup=False)
+    for name, count in data["stopped"].items():
+        told = f"A run would stop here: {count} of these records fail the check {name}, which says  on_fail: stop"
+        console.print(told, markup=False)
 
 
 def fitted(widths: list[int], room: int) -> list[int]:
