@@ -50,8 +50,9 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
         intent = plan.ledger.intend(batch_id, ranges, plan.fingerprint, plan.origin(part.topic for part in ranges))
         last = _whole_so_far(plan, intent)
     plan.emit(BatchStarted(pipeline=plan.pipeline.name, batch_id=batch_id, offsets=sum(map(len, ranges))))
+    number = plan.ledger.free_number(batch_id)
     found = _usable(plan, intent)
-    manifest = found or freeze(plan, rows, intent, clock)  # 2-4
+    manifest = found or freeze(plan, rows, intent, clock, number)  # 2-4
     with clock.step("tables"):  # 5
         receipts = publish_tables(plan, manifest, intent)
     with clock.step("topics"):  # 6
@@ -64,7 +65,7 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     failpoints.reach("before:return")  # 8
 
 
-def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock) -> Manifest:
+def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock, number: int) -> Manifest:
     """One pass over the batch, closed and written down. What it wrote is invisible until `publish`."""
     reading = Reading(intent.ranges)
     with clock.step("pass"):  # 2
@@ -80,7 +81,8 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock) -> Manifes
         files_agree(frozen, tally, list(end.letters))
         gaps = plan.losses.found(intent.ranges, tally)
     with clock.step("freeze"):  # 4
-        return plan.ledger.freeze(intent, Manifest(intent.digest, time.time(), read, tally, frozen, gaps))
+        done = Manifest(intent.digest, time.time(), read, tally, frozen, gaps)
+        return plan.ledger.freeze(intent, done, number)
 
 
 def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:
@@ -120,6 +122,7 @@ def _usable(plan: Plan, intent: Intent) -> Manifest | None:
     """The manifest of an earlier try, if its files can still be committed; else the batch is computed again.
 
     Computing again is allowed only while no sink has the batch: what is half published must be finished as it is.
+    Its tables are not asked beforehand: a commit finds another way into a table that was altered, or halts.
     """
     manifest = plan.ledger.manifest(intent)
     published = [each for each in plan.committers() if _has(each, intent)]
@@ -130,7 +133,7 @@ def _usable(plan: Plan, intent: Intent) -> Manifest | None:
         return None
     try:
         for name, table in plan.tables.items():
-            if name in manifest.sinks:
+            if name in manifest.sinks and not published:
                 table.verify(manifest.sinks[name], intent.key(name))
         for cluster in plan.topics:
             cluster.verify(_share(manifest, cluster), intent.key(cluster.name))

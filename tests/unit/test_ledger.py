@@ -44,9 +44,9 @@ def test_the_newest_manifest_with_the_intents_digest_counts(tmp_path: Path) -> N
     ledger = Ledger(tmp_path, "orders", 1)
     intent = ledger.intend(2, RANGES, "code")
     assert ledger.manifest(intent) is None
-    assert ledger.freeze(intent, _manifest(intent.digest)) == _manifest(intent.digest)
-    ledger.freeze(intent, _manifest(intent.digest, rows=7))
-    ledger.freeze(intent, _manifest("another batch"))
+    assert ledger.freeze(intent, _manifest(intent.digest), 0) == _manifest(intent.digest)
+    ledger.freeze(intent, _manifest(intent.digest, rows=7), ledger.free_number(intent.batch_id))
+    ledger.freeze(intent, _manifest("another batch"), ledger.free_number(intent.batch_id))
     found = ledger.manifest(intent)
     assert found == _manifest(intent.digest, rows=7)
 
@@ -55,7 +55,7 @@ def test_an_outcome_tidies_the_stages_before_it_and_keeps_its_own(tmp_path: Path
     ledger = Ledger(tmp_path, "orders", 1)
     for batch_id in (0, 1):
         intent = ledger.intend(batch_id, RANGES, "code")
-        manifest = ledger.freeze(intent, _manifest(intent.digest))
+        manifest = ledger.freeze(intent, _manifest(intent.digest), 0)
     outcome = Outcome(
         batch_id=1,
         digest=intent.digest,
@@ -137,3 +137,12 @@ def test_a_cut_offset_log_is_refused_with_its_name(tmp_path: Path, body: str) ->
     (tmp_path / "offsets/3").write_text(body)
     with pytest.raises(Refused, match=r"offsets/3 (is not a whole offset log|does not hold Kafka offsets)"):
         Checkpoint(tmp_path).end_of(3)
+
+
+def test_of_two_drivers_that_saw_no_manifest_both_publish_that_of_the_first(tmp_path: Path) -> None:
+    one, other = (Ledger(tmp_path, "p", 1, run) for run in ("one", "other"))
+    intents = [ledger.intend(0, (Range("t", 0, 0, 9),), "code") for ledger in (one, other)]
+    numbers = [ledger.free_number(0) for ledger in (one, other)]
+    first = one.freeze(intents[0], _manifest(intents[0].digest, rows=1), numbers[0])
+    second = other.freeze(intents[1], _manifest(intents[1].digest, rows=2), numbers[1])
+    assert first == second == one.manifest(intents[0])

@@ -137,9 +137,15 @@ class Ledger:
                 return Manifest.from_json(body)
         return None
 
-    def freeze(self, intent: Intent, manifest: Manifest) -> Manifest:
-        """Make this manifest the one that counts; of two writers at once the first wins, for both."""
-        number = max(self._manifests(intent.batch_id), default=-1) + 1
+    def free_number(self, batch_id: int) -> int:
+        """The number that the next manifest of this batch has. To be asked before looking for one that is there."""
+        return max(self._manifests(batch_id), default=-1) + 1
+
+    def freeze(self, intent: Intent, manifest: Manifest, number: int) -> Manifest:
+        """Make this manifest the one that counts; of two writers at once the first wins, for both.
+
+        `number` was free when the writer looked. Asked for only now, it would be the next one, and both would win.
+        """
         path = self.stage / str(intent.batch_id) / f"manifest-{number}.json"
         return Manifest.from_json(files.parse(path, files.create_once(path, files.to_json(manifest.to_json()))))
 

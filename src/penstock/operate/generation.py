@@ -46,8 +46,8 @@ def new_generation(
         old = newest(pipeline, ledger, sinks)
         start = _goes_on_at(pipeline, ledger, sinks, ids) if begin == "last" else None
         close_all(pipeline, sinks, old)
-        if begin == "last" and ledger is not None:
-            _nothing_half_published(pipeline, ledger, ledger.last_outcome(), sinks)  # until it was closed, it could be
+        if begin == "last":  # once more: until it was closed, a driver left over could finish a batch
+            start = _goes_on_at(pipeline, ledger, sinks, ids)
         return open_next(pipeline, state, old, start, run)
 
 

@@ -102,7 +102,7 @@ class HandMade:
             self.at["t", partition] = starts[partition] + len(text)
         self.batch_id += 1
         read = tally.total().seen
-        return intent, self.ledger.freeze(intent, Manifest(intent.digest, time.time(), read, tally, frozen))
+        return intent, self.ledger.freeze(intent, Manifest(intent.digest, time.time(), read, tally, frozen), 0)
 
     def publish(self, intent: Intent, manifest: Manifest) -> Outcome:
         """The rest of the batch: commits and outcome."""

@@ -119,7 +119,11 @@ class Case:
     def run(self, *args: str, env: Mapping[str, str] | None = None) -> Process:
         """`penstock run FILE --once --json ...` to its end."""
         process = self.start("--once", *args, env=env)
-        process.end()
+        try:
+            process.end()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
         return process
 
     def status(self) -> dict[str, Any]:

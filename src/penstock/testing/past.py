@@ -93,7 +93,7 @@ class Past:
         last = ledger.last_outcome()
         intent = ledger.intend(number, (part,), fingerprint, self.origin)
         _reached("intent", until)
-        manifest = ledger.freeze(intent, self._frozen(intent, given))
+        manifest = ledger.freeze(intent, self._frozen(intent, given), 0)
         _reached("freeze", until)
         receipts = {}
         for name, table in self.tables().items():

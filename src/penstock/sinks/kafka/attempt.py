@@ -13,15 +13,17 @@ that is used again could have a late commit of its last transaction applied to t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from queue import Empty, Queue
 from typing import TYPE_CHECKING
 
 from penstock import failpoints
 from penstock.errors import Unavailable
 from penstock.sinks.kafka.client import Client, Sending, cause_of
-from penstock.sinks.kafka.fates import INVISIBLE, UNDECIDED, Fate, failure, fate_of
+from penstock.sinks.kafka.fates import INVISIBLE, UNDECIDED, Fate, Undecided, failure, fate_of
 from penstock.sinks.kafka.marker import Marker, Markers, position
 from penstock.sinks.kafka.messages import Message
 from penstock.sinks.kafka.outbox import TooSlow, flush, send
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 CALL_SECONDS = 10.0
 """How long one call of the client may take before it is made again."""
+GRACE_SECONDS = 20.0
+"""How much longer than it said it would take a call may take, before it is taken for lost."""
 PAUSE_SECONDS = 0.05
 DOING = {
     "fence": "take over from earlier attempts",
@@ -95,7 +99,7 @@ class Attempt:
             try:
                 yield
             except TooSlow as error:
-                raise self._too_slow() from error
+                raise self._too_slow(undecided=name == "commit") from error
             except KafkaException as error:
                 raise self._ended(name, self._reason(cause_of(error))) from error
 
@@ -118,11 +122,12 @@ class Attempt:
         undecided = name == "commit" and not cause.txn_requires_abort()
         return failure(self.key, DOING[name], cause, UNDECIDED if undecided else INVISIBLE)
 
-    def _too_slow(self) -> Unavailable:
-        return Unavailable(
+    def _too_slow(self, *, undecided: bool) -> Unavailable:
+        kind, data = (Undecided, UNDECIDED) if undecided else (Unavailable, INVISIBLE)
+        return kind(
             f"{self.key.pipeline}, topics of cluster {self.key.sink}, batch {self.key.batch_id}: the broker did not "
             f"take all records within {self.seconds:g} seconds.",
-            data=INVISIBLE,
+            data=data,
             remedy="If this comes again and again, give the sink a longer `timeout`, or the batch fewer rows.",
         )
 
@@ -132,13 +137,35 @@ class Attempt:
 
         while True:
             try:
-                call(min(CALL_SECONDS, self._left()))
+                self._within(call, min(CALL_SECONDS, self._left()))
             except KafkaException as error:
                 if fate_of(cause_of(error)) is not Fate.AGAIN or self._left() <= PAUSE_SECONDS:
                     raise
                 time.sleep(PAUSE_SECONDS)
             else:
                 return
+
+    def _within(self, call: Callable[[float], object], seconds: float) -> None:
+        """Make a call that keeps its time: the client may wait for ever inside (librdkafka issues 5456 and 5511).
+
+        One that does not come back keeps its thread and its producer; neither is used again.
+        """
+        done: Queue[BaseException | None] = Queue()
+
+        def run() -> None:
+            try:
+                call(seconds)
+                done.put(None)
+            except BaseException as error:
+                done.put(error)
+
+        threading.Thread(target=run, daemon=True, name="penstock-transaction").start()
+        try:
+            error = done.get(timeout=seconds + GRACE_SECONDS)
+        except Empty:
+            raise TooSlow from None
+        if error is not None:
+            raise error
 
     def _left(self) -> float:
         return max(PAUSE_SECONDS, self._deadline - time.monotonic())

@@ -44,7 +44,7 @@ _FATES = {
         "CLUSTER_AUTHORIZATION_FAILED",
         "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
     ),
-    Fate.AGAIN: ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "UNSTABLE_OFFSET_COMMIT"),
+    Fate.AGAIN: ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "UNSTABLE_OFFSET_COMMIT", "NOT_COORDINATOR"),
 }
 _OF = {name: fate for fate, names in _FATES.items() for name in names}
 
