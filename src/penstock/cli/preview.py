@@ -88,8 +88,8 @@ def show(found: Preview, console: Console) -> None:
     summary = [f"{found.read} records looked at", f"{len(data['rejects'])} rejected", *counts]
     console.print(f"{', '.join(summary)}.", markup=False)
     for name, count in data["stopped"].items():
-        told = f"A run would stop here: {count} of these records fail the check {name}, which says  on_fail: stop"
-        console.print(told, markup=False)
+        why = f"A run would stop here: {count} of these records fail the check {name}, which says  on_fail: stop"
+        console.print(why, markup=False)
 
 
 def fitted(widths: list[int], room: int) -> list[int]:
