@@ -95,6 +95,14 @@ class Books:
         for generation in self.generations:
             yield from generation.in_flight
 
+    def begun_since(self) -> Iterator[Batch]:
+        """Batches that were begun after the ledger was read: those of a pipeline that runs."""
+        for generation in self.generations:
+            known = max((batch.batch_id for batch in (*generation.batches, *generation.in_flight)), default=-1)
+            while (intent := self.intent(generation.number, known + 1)) is not None:
+                known += 1
+                yield Batch(generation.number, known, intent.digest, intent.ranges)
+
     def in_question(self, since: Since | None) -> list[Batch]:
         """The batches to judge, in order: all, or from the first one on that `since` names."""
         known = list(self.batches())

@@ -58,11 +58,13 @@ def _joined(place: Place, ranges: list[tuple[Range, Batch]]) -> Iterator[Stretch
 def windows(found: list[Stretch], size: int = WINDOW) -> Iterator[list[Stretch]]:
     """The stretches in groups whose counters fit into memory together."""
     group: list[Stretch] = []
+    held = 0
     for stretch in found:
-        if group and sum(map(len, group)) + len(stretch) > size:
+        if group and held + len(stretch) > size:
             yield group
-            group = []
+            group, held = [], 0
         group.append(stretch)
+        held += len(stretch)
     if group:
         yield group
 

@@ -123,8 +123,7 @@ class Audit:
 
     def _territory(self) -> Territory:
         """What any batch has read, those included that were begun since the ledger was first looked at."""
-        fresh = Books(Path(self.pipeline.state), self.pipeline.name)
-        return Territory([*fresh.batches(), *fresh.in_flight()])
+        return Territory([*self.books.batches(), *self.books.in_flight(), *self.books.begun_since()])
 
     def _verdict(self, findings: list[Finding], written: int) -> Verdict:
         accounts = [look.account for look in self.looks.values()]
