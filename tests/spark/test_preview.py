@@ -114,7 +114,7 @@ def test_adjacent_stages_of_one_sort_share_a_segment(tmp_path: Path) -> None:
         ({"steps": (Step(python="nowhere:f"),)}, "No module named 'nowhere'"),
         (
             {"sinks": {"t": Sink(to=Topic(topic="t2", key="array(id)"))}},
-            "sinks.t: sinks.t.kafka.key: `array(id)` is of type array",
+            "sinks.t: kafka.key: `array(id)` is of type array",
         ),
     ],
 )
@@ -125,6 +125,16 @@ def test_what_only_spark_or_python_can_know_is_refused_before_the_first_batch(
         learn(pipeline(tmp_path, **sections), lambda: spark)
     assert words in str(caught.value)
     assert "Nothing was written." in str(caught.value)
+
+
+def test_what_spark_refuses_is_told_once_and_in_words(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = pipeline(tmp_path, steps=(Step(sql="SELECT id + array(1) AS x FROM rows"),))
+    with pytest.raises(StepRefused) as caught:
+        learn(made, lambda: spark)
+    assert str(caught.value).startswith('steps[0] `step1`: Cannot resolve "(id + array(1))" due to data type mismatch')
+    assert "QueryContextLogger" not in capfd.readouterr().err
 
 
 def test_spark_explains_the_pass(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ zero rows. What cannot work is refused here, with the place in the pipeline and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -227,7 +228,8 @@ def _at(place: str) -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with _without_its_log():
+            yield
     except StepRefused as error:
         raise StepRefused(f"{place}: {error.what}", data=error.data, remedy=error.remedy) from error
     except PySparkException as error:
@@ -235,7 +237,23 @@ def _at(place: str) -> Iterator[None]:
         raise StepRefused(f"{place}: {said}", data=NOTHING, remedy="Spark cannot run it as it is written.") from error
 
 
+@contextmanager
+def _without_its_log() -> Iterator[None]:
+    """PySpark logs every error of analysis with the JVM's stack, to the terminal. We tell it in words instead."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
+
+
 def _first_words(error: Any) -> str:
     """Spark's message without its error class, plan and SQLSTATE."""
     text = str(error).partition("SQLSTATE")[0].partition(";\n")[0].partition("== SQL")[0].strip()
-    return " ".join(text.split()).rstrip(".") + "."
+    return re.sub(r"^\[[A-Z0-9_.]+\] ", "", " ".join(text.split())).rstrip(".") + "."

@@ -36,21 +36,21 @@ def routed(frame: Frame, routes: Mapping[str, Route]) -> Frame:
 
     scope = frame.scope()
     made = [
-        F.when(F.expr(LIVE), attempt(_struct(frame, name, route))).alias(ROUTE_PREFIX + name)
+        F.when(F.expr(LIVE), attempt(_struct(frame, route))).alias(ROUTE_PREFIX + name)
         for name, route in routes.items()
     ]
     return Frame(scope.select(*map(column, frame.rows.columns), *made), frame.columns)
 
 
-def _struct(frame: Frame, sink: str, route: Route) -> Column:
+def _struct(frame: Frame, route: Route) -> Column:
     """Does the sink take the row; and if so, its key, topic and headers."""
     from pyspark.sql import functions as F  # noqa: N812
 
     take = F.lit(True) if route.where is None else F.coalesce(F.expr(route.where), F.lit(False))
-    key = F.lit(None) if route.key is None else as_bytes(frame, route.key, f"sinks.{sink}.kafka.key")
+    key = F.lit(None) if route.key is None else as_bytes(frame, route.key, "kafka.key")
     topic = F.lit(None) if route.topic is None else F.expr(route.topic)
     headers = [
-        F.struct(F.lit(name).alias("key"), as_bytes(frame, text, f"sinks.{sink}.kafka.headers.{name}").alias("value"))
+        F.struct(F.lit(name).alias("key"), as_bytes(frame, text, f"kafka.headers.{name}").alias("value"))
         for name, text in route.headers.items()
     ]
     listed = F.array(*headers) if headers else F.lit(None)
