@@ -1,8 +1,8 @@
 """The one door to <state>: files that are created once, durably, and never half there.
 
-Local disks for now; other file systems will come in through the same functions. `create_once` links a finished,
-fsynced file into place: the link fails if the name is taken, so of any number of racing writers one wins, and a
-crash leaves either the whole file or none.
+On a local disk `create_once` links a finished, fsynced file into place: the link fails if the name is taken, so of any
+number of racing writers one wins, and a crash leaves either the whole file or none. `Files` is what any other file
+system must promise: see hadoop.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,52 @@ import shutil
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.errors import Refused
+
+
+class Files(Protocol):
+    """A file system that can hold a ledger. Paths are texts: whole URIs, or local ones."""
+
+    def create_once(self, path: str, body: bytes) -> bytes:
+        """Create the file, whole and durable, unless it is there; what stands there now, ours or the winner's."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """The file's bytes, or None if there is no such file."""
+        ...
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; none, if there is no such folder."""
+        ...
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove these files; one that is gone already is fine."""
+        ...
+
+    def remove_tree(self, folder: str) -> None:
+        """Remove a folder and all in it; nothing there is fine."""
+        ...
+
+
+class LocalFiles:
+    """The local disk, as `Files` promises it."""
+
+    def create_once(self, path: str, body: bytes) -> bytes:
+        return create_once(Path(path), body)
+
+    def read(self, path: str) -> bytes | None:
+        return read(Path(path))
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(path.name for path in listed(Path(folder)))
+
+    def remove(self, paths: Iterable[str]) -> None:
+        remove(Path(path) for path in paths)
+
+    def remove_tree(self, folder: str) -> None:
+        remove_tree(Path(folder))
 
 
 def create_once(path: Path, body: bytes) -> bytes:

@@ -28,6 +28,7 @@ def story_of(manifest: Manifest, intent: Intent) -> dict[str, Any]:
         "rejected": dict(manifest.tally.total().rejected),
         "ranges": [[part.topic, part.partition, part.start, part.end] for part in intent.ranges],
         "sinks": {name: frozen.rows for name, frozen in manifest.sinks.items()},
+        "topics": intent.origin.topics,
     }
 
 

@@ -24,7 +24,7 @@ import penstock
 ROOT = Path(penstock.__file__).parent
 
 BASE = {
-    "choice", "errors", "failpoints", "files", "options", "origin", "paths", "pipeline", "ranges", "registry", "rows", "rules",
+    "choice", "errors", "failpoints", "files", "hadoop", "options", "origin", "paths", "pipeline", "ranges", "registry", "rows", "rules",
     "brokers", "scopes", "secret", "stages",
     "sql", "tally", "version",
 }  # fmt: skip

@@ -281,6 +281,20 @@ def test_a_table_that_may_not_be_written_to_is_refused(past: Past, tmp_path: Pat
         past.tables()["lake"].ready()  # type: ignore[attr-defined]
 
 
+def test_a_state_folder_that_may_not_be_written_to_is_refused_in_words(tmp_path: Path) -> None:
+    from penstock.ledger.lease import lease
+
+    folder = tmp_path / "state"
+    folder.mkdir()
+    folder.chmod(0o555)
+    with (
+        as_nobody(),
+        pytest.raises(Refused, match="may not write to the state folder"),
+        lease(folder / "lease", "p", ""),
+    ):
+        pytest.fail("nobody may hold it")
+
+
 WAS = Origin("c1", {"a": "id-a", "b": "id-b"})
 
 

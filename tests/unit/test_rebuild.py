@@ -200,6 +200,19 @@ def test_a_topic_made_anew_is_read_from_its_first_record(past: Past) -> None:
     assert opened.start == {}
 
 
+def test_a_topic_made_anew_is_seen_even_when_the_state_is_lost(past: Past) -> None:
+    _no_state(past)
+    past.origin = Origin("cluster-1", {"t": "topic-id-2"})
+    assert verb(past).do().start == {}
+
+
+def test_a_topic_made_anew_between_the_verb_and_the_run_is_refused(past: Past) -> None:
+    rebuilt(past)
+    past.origin = Origin("cluster-1", {"t": "topic-id-2"})
+    with pytest.raises(Refused, match="topic t was deleted and created again"):
+        past.batch()
+
+
 def test_a_new_generation_goes_on_after_the_last_batch_and_keeps_the_old_checkpoint(past: Past) -> None:
     opened = new_generation("p", past.state, past.tables(), "last", "run")
     assert (opened.old, opened.new, opened.start) == (1, 2, {("t", 0): 9})

@@ -14,16 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from penstock.errors import StateHeld
+from penstock.errors import Refused, StateHeld
 
 
 @contextmanager
 def lease(path: Path, pipeline: str, run: str) -> Iterator[None]:
     """Hold the lease while the block runs. Raises StateHeld, before any side effect, if somebody has it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    with _opened(path, pipeline) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -33,6 +32,18 @@ def lease(path: Path, pipeline: str, run: str) -> Iterator[None]:
         json.dump(_holder(run), file)
         file.flush()
         yield
+
+
+def _opened(path: Path, pipeline: str) -> TextIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a+")
+    except PermissionError as error:
+        raise Refused(
+            f"{pipeline}: this process (user {os.geteuid()}) may not write to the state folder {path.parent}.",
+            data="This run did nothing.",
+            remedy=f"Give it the permission, or run as a user that has it:  chown -R {os.geteuid()} {path.parent}",
+        ) from error
 
 
 def holder(path: Path) -> dict[str, Any] | None:

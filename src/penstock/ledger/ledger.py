@@ -113,11 +113,15 @@ class Ledger:
 
     @property
     def origin(self) -> Origin:
-        """The topics that the newest batch reads or read."""
+        """The topics that the newest batch reads or read; before the first, those that the start was meant for."""
         if self._origin is None:
             newest = self.last_intent()
-            self._origin = newest.origin if newest else NOWHERE
+            self._origin = newest.origin if newest else self._meant_for()
         return self._origin
+
+    def _meant_for(self) -> Origin:
+        body = files.read_json(self.folder / "generation.json") or {}
+        return Origin.from_json(body.get("source")) if body.get("start") is not None else NOWHERE
 
     def last_intent(self) -> Intent | None:
         last = self.intents.last

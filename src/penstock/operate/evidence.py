@@ -9,6 +9,7 @@ from typing import Any
 from penstock.errors import Refused
 from penstock.ledger.standing import CLOSED, is_cluster, label
 from penstock.operate.generation import Sinks
+from penstock.origin import Origin
 from penstock.ranges import Positions
 from penstock.sinks.contract import Watermarked, Witness, app_id
 
@@ -90,6 +91,10 @@ class Evidence:
                 ends = sight.story["ends"]
                 return {(topic, int(part)): end for topic, parts in ends.items() for part, end in parts.items()}
         return None
+
+    def origin(self) -> Origin:
+        """Which topics those offsets are in, as far as a table tells it."""
+        return next((Origin("", told) for sight in self.holders if (told := sight.story.get("topics"))), Origin())
 
     def start(self) -> Positions | None:
         """Where the newest batch starts, if any sink says so."""

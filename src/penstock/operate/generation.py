@@ -7,7 +7,7 @@ between leaves a state that `run` refuses and that the same verb finishes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +24,15 @@ from penstock.sinks.contract import Watermarked, Witness, WriteKey, app_id
 Sinks = Mapping[str, Watermarked]
 Ids = Callable[[Iterable[str]], Origin]
 """Asks the source which topics these names are now."""
+
+
+@dataclass(frozen=True)
+class Going:
+    """Where a new generation goes on, and in which topics those offsets are."""
+
+    start: Positions | None
+    """None: where the pipeline file says."""
+    origin: Origin = field(default_factory=Origin)
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,11 @@ def new_generation(
         make_ready(sinks)
         ledger = Ledger.find(state, pipeline, run)
         old = newest(pipeline, ledger, sinks)
-        start = _goes_on_at(pipeline, ledger, sinks, ids) if begin == "last" else None
+        going = _goes_on_at(pipeline, ledger, sinks, ids) if begin == "last" else Going(None)
         close_all(pipeline, sinks, old)
         if begin == "last":  # once more: until it was closed, a driver left over could finish a batch
-            start = _goes_on_at(pipeline, ledger, sinks, ids)
-        return open_next(pipeline, state, old, start, run)
+            going = _goes_on_at(pipeline, ledger, sinks, ids)
+        return open_next(pipeline, state, old, going, run)
 
 
 def make_ready(sinks: Sinks) -> None:
@@ -81,20 +90,21 @@ def close_all(pipeline: str, sinks: Sinks, old: int) -> None:
             sink.close(WriteKey(pipeline, generation, sink.name, CLOSED, ""))
 
 
-def open_next(pipeline: str, state: Path, old: int, start: Positions | None, run: str) -> Opened:
+def open_next(pipeline: str, state: Path, old: int, going: Going, run: str) -> Opened:
     """Set the old checkpoint aside and open the next generation."""
     _set_aside(state / "spark", state / f"spark.g{old}")
-    Ledger(state, pipeline, old + 1, run).open(start)
-    return Opened(old, old + 1, start)
+    Ledger(state, pipeline, old + 1, run).open(going.start, {"source": going.origin.to_json()})
+    return Opened(old, old + 1, going.start)
 
 
-def without_recreated(start: Positions, was: Origin, ids: Ids | None) -> Positions:
+def without_recreated(start: Positions, was: Origin, ids: Ids | None) -> Going:
     """`start` but for topics that were made anew since: those are read from their first record."""
     anew = recreated(was, ids(was.topics)) if ids and was.topics else []
-    return {part: offset for part, offset in start.items() if part[0] not in anew}
+    same = {topic: known for topic, known in was.topics.items() if topic not in anew}
+    return Going({part: offset for part, offset in start.items() if part[0] not in anew}, Origin(was.cluster, same))
 
 
-def _goes_on_at(pipeline: str, ledger: Ledger | None, sinks: Sinks, ids: Ids | None) -> Positions | None:
+def _goes_on_at(pipeline: str, ledger: Ledger | None, sinks: Sinks, ids: Ids | None) -> Going:
     """The end of the last batch that every sink has; where the generation starts, if it has no batch yet."""
     if ledger is None:
         raise Refused(

@@ -20,7 +20,7 @@ from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import not_behind
 from penstock.operate.evidence import Evidence, look
-from penstock.operate.generation import Ids, Sinks, close_all, make_ready, newest, open_next, without_recreated
+from penstock.operate.generation import Going, Ids, Sinks, close_all, make_ready, newest, open_next, without_recreated
 from penstock.origin import Origin
 from penstock.ranges import Positions
 from penstock.report import outcome_of
@@ -71,7 +71,7 @@ class Rebuild:
                 self._finish(*found.to_finish)
             close_all(self.pipeline, self.sinks, found.old)
             self._unmoved(found)
-            open_next(self.pipeline, self.state, found.old, found.start, self.run)
+            open_next(self.pipeline, self.state, found.old, found.going, self.run)
         return found
 
     def _nothing_there(self, ledger: Ledger, evidence: Evidence, old: int) -> Found:
@@ -110,7 +110,7 @@ class Rebuild:
         batch_id = evidence.newest
         lacking = evidence.lacking()
         end = _end(intent) if intent else evidence.end()
-        origin = intent.origin if intent else Origin()
+        origin = intent.origin if intent else evidence.origin()
         if end is None:
             raise _unknown_end(self.pipeline, evidence)
         if lacking is None or lacking:
@@ -164,8 +164,8 @@ class Rebuild:
                 remedy="End that process, and do the same again:  penstock checkpoint rebuild",
             )
 
-    def _at(self, start: Positions | None, origin: Origin) -> Positions | None:
-        return None if start is None else without_recreated(start, origin, self.ids)
+    def _at(self, start: Positions | None, origin: Origin) -> Going:
+        return Going(None) if start is None else without_recreated(start, origin, self.ids)
 
 
 @dataclass(frozen=True)
@@ -174,14 +174,18 @@ class Found:
 
     old: int
     evidence: Evidence
-    start: Positions | None
-    """Where the new generation starts; None: where the pipeline file says."""
+    going: Going
     how: str
     to_finish: tuple[Ledger, Intent, Manifest] | None = field(default=None, repr=False)
 
     @property
     def new(self) -> int:
         return self.old + 1
+
+    @property
+    def start(self) -> Positions | None:
+        """Where the new generation starts; None: where the pipeline file says."""
+        return self.going.start
 
     def lines(self) -> Sequence[str]:
         """What was found in each sink, in words."""
