@@ -37,6 +37,16 @@ def _enter(account: Account, place: PartitionAccount, fate: Fate) -> None:
     place.written += written
 
 
+def totals(batches: Iterable[Batch]) -> Account:
+    """What the ledger says was read, rejected and dropped, whatever the sinks."""
+    whole = Account("")
+    for fate in (fate for batch in batches if batch.told for fate in batch.told.places.values()):
+        whole.read += fate.seen
+        whole.rejected += fate.letters
+        whole.dropped += fate.dropped
+    return whole
+
+
 def in_any_sink(batches: Iterable[Batch]) -> int:
     """Records in at least one sink, by the counts of the ledger: exact where one sink takes all, else at least."""
     return sum(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from penstock.errors import Unavailable
 from penstock.operate.audit.books import Batch
 from penstock.operate.audit.counts import Counts, Field, Stretch, Territory, stretches, windows
 from penstock.operate.audit.findings import MOST_EXAMPLES
@@ -47,6 +48,8 @@ class RowCount:
 
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     strangers: dict[str, Strangers] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    """Sinks that could not be read to the end, and why."""
     written: int = 0
     """Records that are in at least one sink."""
 
@@ -89,15 +92,20 @@ class Deep:
     def _read(self, name: str, reader: RowReader, low: int, high: int, *, first: bool) -> Iterator[Piece]:
         """The rows of a sink; in the first reading, those that are not ours are noted."""
         strangers = self.result.strangers.setdefault(name, Strangers())
-        for piece in reader.pieces(low, high, everything=first):
-            if first:
-                place = piece.topic, piece.partition
-                strangers.note(place, self.known.outside(place, piece.offsets))
-            yield piece
+        try:
+            for piece in reader.pieces(low, high, everything=first):
+                if first:
+                    place = piece.topic, piece.partition
+                    strangers.note(place, self.known.outside(place, piece.offsets))
+                yield piece
+        except Unavailable as error:
+            self.result.unread[name] = error.what
         if first:
             strangers.anonymous = reader.anonymous
 
     def _keep(self, name: str, judgements: Iterator[Judgement | None]) -> None:
+        if name in self.result.unread:
+            return
         self.result.judgements.setdefault(name, []).extend(each for each in judgements if each is not None and each.bad)
 
 

@@ -21,6 +21,8 @@ class Entries:
     account: Account
     scope: Scope
     log: TableLog | None
+    excuse: str = ""
+    """Why records may rightly be gone from a topic."""
     budgets: dict[int, int | None] = field(default_factory=dict)
     """Version -> rows that its change can still account for; None for no limit."""
 
@@ -50,7 +52,7 @@ class Entries:
         part.examples += each.named(each.twice)[: MOST_EXAMPLES - len(part.examples)]
         names = tuple(each.named(each.twice))
         what = f"{where}: {counted(each.doubled, 'record')} more than once{_such(names)}."
-        return Finding("doubled", what, self.account.name, each.doubled, "Remove the copies.", names)
+        return Finding("doubled", what, self.account.name, each.doubled, self._way_out(), names)
 
     def _lost(self, where: str, each: Judgement) -> Iterator[Finding]:
         deleted = self._deleted(each)
@@ -61,15 +63,21 @@ class Entries:
         names = tuple(each.named(each.missing))
         such = _such(names) if each.certain else f" (among these or others that were left out on purpose{_such(names)})"
         what = f"{where}: {counted(lost, 'record')} not there{such}."
-        if self.log is not None and not all(self.log.reaches(batch) for batch in each.stretch.batches):
-            more = " The log no longer tells whether its owner deleted them."
-            yield Finding("unproven", what + more, self.account.name, lost, examples=names)
+        excuse = self._excuse(each)
+        if excuse:
+            yield Finding("unproven", f"{what} {excuse}", self.account.name, lost, examples=names)
             return
         self.account.lost += lost
         part = self.account.partitions[each.stretch.place]
         part.lost += lost
         part.examples += names[: MOST_EXAMPLES - len(part.examples)]
         yield Finding("lost", what, self.account.name, lost, self._way_back(each), names)
+
+    def _excuse(self, each: Judgement) -> str:
+        """Why what is missing need not be lost."""
+        if self.log is not None and not all(self.log.reaches(batch) for batch in each.stretch.batches):
+            return "The log no longer tells whether its owner deleted them."
+        return f"But {self.excuse}." if self.excuse else ""
 
     def _deleted(self, each: Judgement) -> int:
         """How many of the missing records a declared change of the owner accounts for."""
@@ -87,6 +95,11 @@ class Entries:
             for change in self.log.aftermath.touching(batch.key) if self.log else ():
                 if change.commit.declared:
                     yield change
+
+    def _way_out(self) -> str:
+        if self.log is not None:
+            return f"{self.log.look}  then DELETE the copies."
+        return "Consumers can tell copies by the headers penstock.topic, .partition and .offset."
 
     def _way_back(self, each: Judgement) -> str:
         topic, partition = each.stretch.place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,25 +34,25 @@ class Piece(NamedTuple):
 
 @dataclass
 class Reader:
-    """Streams one table. Remembers what it could not read and how many rows say nothing of their origin."""
+    """Streams one table."""
 
     snapshot: Snapshot
     pipeline: str
     letters: bool = False
     anonymous: int = 0
     """Rows without lineage: somebody else's."""
-    unreadable: list[str] | None = None
+    blocked: list[str] = field(default_factory=list)
+    """Files that are there, and may not be read."""
 
     def pieces(self, low: int, high: int, *, everything: bool) -> Iterator[Piece]:
         """The rows of files that may hold offsets between `low` and `high`, or of all files."""
-        self.anonymous, self.unreadable = 0, []
+        self.anonymous, self.blocked = 0, []
         kept = self.snapshot.kept()
         for file in self.snapshot.files():
             if everything or file.span is None or (file.span[0] <= high and low <= file.span[1]):
                 yield from self._file(file, kept.get(file.path.rsplit("/", 1)[-1]))
 
     def _file(self, file: File, kept: Any) -> Iterator[Piece]:
-        assert self.unreadable is not None
         try:
             with pq.ParquetFile(str(file.place(self.snapshot.table))) as reader:
                 paths = self._paths(reader.schema_arrow)
@@ -62,8 +62,10 @@ class Reader:
                     mask = None if kept is None else _mask(kept, at, rows.num_rows)
                     at += rows.num_rows
                     yield from self._rows(_flat(rows, paths, file), rows, mask)
-        except (OSError, pa.ArrowException) as error:
-            self.unreadable.append(f"{file.path}: {str(error).splitlines()[0]}")
+        except PermissionError:
+            self.blocked.append(file.path)
+        except (OSError, pa.ArrowException):
+            return  # gone or cut: nobody can read its rows any more, and the look at the files has told so
 
     def _paths(self, schema: pa.Schema) -> tuple[tuple[str, ...], ...]:
         if self.letters:

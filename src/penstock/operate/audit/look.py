@@ -27,6 +27,8 @@ class Look:
     log: TableLog | None = None
     """Where it is a table that can be read."""
     reader: RowReader | None = None
+    excuse: str = ""
+    """Why records may rightly be gone from it, where the table or the topic cannot tell."""
     findings: list[Finding] = field(default_factory=list)
 
     def enter(self, finding: Finding) -> None:

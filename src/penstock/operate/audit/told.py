@@ -6,9 +6,10 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-from penstock.desk import DEAD_LETTERS
+from penstock import desk
 from penstock.ledger.records import Outcome
 from penstock.ranges import Range
+from penstock.sinks.kafka import names
 from penstock.tally import Fates
 
 Place = tuple[str, int]
@@ -77,7 +78,8 @@ class Told(NamedTuple):
 
 
 def is_letters(sink: str) -> bool:
-    return sink == DEAD_LETTERS
+    """Is it where rejected records go: their table, or their topic?"""
+    return sink in (desk.DEAD_LETTERS, names.DEAD_LETTERS)
 
 
 def told_by(outcome: Outcome) -> Told:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from penstock.desk import DEAD_LETTERS
 from penstock.errors import PenstockError
-from penstock.operate.audit.accounts import account_of, in_any_sink
+from penstock.operate.audit.accounts import in_any_sink, totals
 from penstock.operate.audit.books import Batch, Books, Key
 from penstock.operate.audit.counts import Territory
 from penstock.operate.audit.deep import Deep, RowReader
@@ -23,6 +23,7 @@ from penstock.operate.audit.look import Look, look_at_table
 from penstock.operate.audit.scope import Scope
 from penstock.operate.audit.since import Since
 from penstock.operate.audit.told import is_letters
+from penstock.operate.audit.topic_looks import look_at_topics, topic_sinks
 from penstock.operate.audit.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Audit:
         if not self.books.generations:
             return self._verdict([self._never_ran()], 0)
         self.looks = {name: look_at_table(name, table, self.scope) for name, table in self._tables().items()}
+        if topic_sinks(self.pipeline):
+            self.looks |= look_at_topics(self.pipeline, self.scope, self.only, deep=self.deep)
         findings = [*ledger_findings(self.scope), *gaps_noted(self.scope.judged)]
         findings += [*self._chain(), *self._not_looked_at()]
         for look in self.looks.values():
@@ -91,7 +94,7 @@ class Audit:
     def _not_looked_at(self) -> list[Finding]:
         """Sinks that the ledger knows and the file does not."""
         known = {name for batch in self.scope.judged if batch.told for name in batch.told.versions}
-        gone = sorted(known - {*self.pipeline.sinks, DEAD_LETTERS})
+        gone = sorted(name for name in known - {*self.pipeline.sinks} if not is_letters(name))
         what = f"the file no longer has {listed(gone)}: what was written there was not looked at."
         return [Finding("note", what)] if gone and self.only is None else []
 
@@ -109,7 +112,10 @@ class Audit:
             for finding in look.findings:
                 if not finding.rows_decide:
                     look.enter(finding)
-            entries = Entries(look.account, self.scope, look.log)
+            if name in counted.unread:
+                what = f"sink {name}: it could not be read to its end: {counted.unread[name]}"
+                findings.append(Finding("unproven", what, name, look.account.written, "Try again."))
+            entries = Entries(look.account, self.scope, look.log, look.excuse or _blocked(look))
             findings += entries.enter(counted.judgements.get(name, ()))
             if name in counted.strangers and not self.scope.since:
                 findings += entries.strangers(counted.strangers[name])
@@ -134,7 +140,7 @@ class Audit:
             account.written = max(0, account.written - account.lost - account.deleted_by_owner)
             if not is_letters(account.name):  # what was never read, or twice, is so for every sink
                 account.lost, account.doubled = account.lost + lost, account.doubled + doubled
-        total = account_of(DEAD_LETTERS, self.scope.judged)
+        total = totals(self.scope.judged)
         return Verdict(
             pipeline=self.pipeline.name,
             deep=self.deep,
@@ -156,3 +162,9 @@ class Audit:
     def _never_ran(self) -> Finding:
         what = f"there is no ledger in {self.pipeline.state}: the pipeline has not run, or its state is elsewhere."
         return Finding("unproven", what, remedy="Run it, or name the state folder:  state: ...")
+
+
+def _blocked(look: Look) -> str:
+    """Files that are there and that we may not read hold rows that we cannot see."""
+    blocked: list[str] = getattr(look.reader, "blocked", [])
+    return f"files of the table may not be read: {listed(blocked)}" if blocked else ""
