@@ -254,6 +254,6 @@ def test_a_dead_letter_table_has_its_own_columns_and_no_lineage(table: str) -> N
     assert (found["value"], found["headers"], list(found)) == (b"\xff", [], DEAD_LETTER.names)
 
 
-def test_a_writer_that_is_not_there_yet_is_refused_and_not_ignored(table: str) -> None:
-    with pytest.raises(SinkRefused, match="Spark's writer comes with a later version"):
+def test_spark_s_writer_without_a_session_is_refused_and_not_ignored(table: str) -> None:
+    with pytest.raises(SinkRefused, match="needs Spark's writer, and there is no session"):
         Delta.model_validate({"table": table, "writer": "spark"}).committer("lake")

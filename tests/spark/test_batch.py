@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyspark import TaskContext
 
 from penstock.conserve import Reading
-from penstock.errors import NotConserved, Refused, SinkRefused, TableChanged
+from penstock.errors import NotConserved, Refused, SinkRefused
 from penstock.observe.events import BatchCommitted, TableEvolved, UnknownFields
 from penstock.ranges import Range
 from penstock.tally import Fates, Tally
@@ -130,20 +130,6 @@ def test_a_table_that_is_gone_halts_before_it_would_leave_a_hole(bench: Make, ch
     with pytest.raises(Refused, match="ledger says that it holds batch 0, but the table has none of this pipeline"):
         case.write(GOOD[1:], batch_id=1, first=1)
     assert case.names() == []
-
-
-def test_a_half_published_batch_whose_table_changed_halts(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = bench()
-    case.write(GOOD[:1])
-    plan = case.plan()
-    monkeypatch.setattr(plan.tables["lake"], "commit", _die)
-    with pytest.raises(KeyboardInterrupt):
-        case.write([GOOD[1], b"oops"], batch_id=1, first=1, plan=plan)
-    assert case.dead() == [("invalid_json", None)], "dead letters are committed first"
-    case.spark.sql(f"ALTER TABLE delta.`{case.table}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    with pytest.raises(TableChanged, match="deletionVectors"):
-        case.write([GOOD[1], b"oops"], batch_id=1, first=1)
-    assert case.dead() == [("invalid_json", None)]
 
 
 def test_an_old_manifest_is_computed_again(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,14 +165,18 @@ class SparkDeltaCommitter:
             raise
 
     def _recognised(self, look: Look | None, frozen: Frozen, key: WriteKey) -> log.Commit | None:
-        """The earlier commit of this batch, if there is one. Halts if it is another batch under the same key."""
+        """The earlier commit of this batch, if there is one. Halts if it is another batch under the same key.
+
+        Where the log no longer reaches back to it, files that were frozen for delta-rs are recognised by their names.
+        Rows that Spark wrote have other names than the frozen files: then nothing can be known, and it halts.
+        """
         seen = None if look is None else look.watermark(key.app)
         if look is None or seen is None or seen < key.batch_id:
             return None
         found = log.find(look.location, key.app, key.batch_id, look.version)
         if found and found.story.get("digest") == key.digest:
             return found
-        if not found and not look.names().isdisjoint(file.path for file in frozen.files):
+        if not found and not self.spark.names(look).isdisjoint(file.path for file in frozen.files):
             return log.Commit(look.version, {})
         raise another_batch(self.name, self.table, key, seen, found)
 

@@ -45,11 +45,6 @@ class Look:
         found = self.snapshot.transactions().get(app)
         return int(found.get()) if found.isDefined() else None
 
-    def names(self) -> set[str]:
-        """The names of the files that the table holds now."""
-        rows = self.snapshot.allFiles().select("path").collectAsList()
-        return {str(row.getString(0)).rsplit("/", 1)[-1] for row in rows}
-
 
 class SparkTable:
     """One table. Kept for the whole run; holds nothing that could grow old."""
@@ -75,6 +70,11 @@ class SparkTable:
         protocol, metadata = (json.loads(action.json()) for action in (snapshot.protocol(), snapshot.metadata()))
         state = TableState.from_log(self.table, snapshot.version(), protocol["protocol"], metadata["metaData"])
         return Look(location, state, snapshot)
+
+    def names(self, look: Look) -> set[str]:
+        """The names of the files that the table holds now."""
+        uris = self.session().read.format("delta").load(look.location).inputFiles()
+        return {uri.rsplit("/", 1)[-1] for uri in uris}
 
     def create(self, fields: list[dict[str, Any]], partition_by: Sequence[str], properties: dict[str, str]) -> None:
         """Make the table. That another process makes it at the same moment is no error: theirs is used."""
