@@ -13,7 +13,6 @@ CLOSED = 2**63 - 1
 """The watermark of a closed generation: no batch can be newer."""
 MARKER_LIFE = timedelta(days=6)
 """Kafka forgets a group's offsets after seven days, by default; a missing marker this old may have expired."""
-RENEW_AFTER = timedelta(days=1)
 GENERATIONS = 8
 """So many generations without a trace, and there is no newer one: a sink may have joined late."""
 
@@ -30,14 +29,6 @@ def noun(sink: Watermarked) -> str:
 def is_cluster(sink: Watermarked) -> bool:
     """Does it commit to topics? Then its marker moves with every batch, and can expire."""
     return hasattr(sink, "sinks")
-
-
-def due(last: Outcome | None, now: datetime, renewed: datetime | None = None) -> bool:
-    """Is it time to commit the markers of an idle pipeline again? `renewed` is when that was last done."""
-    if last is None:
-        return False
-    moved = datetime.fromisoformat(last.committed_at)
-    return now - max(moved, renewed or moved) >= RENEW_AFTER
 
 
 def newest_generation(pipeline: str, sink: Watermarked) -> tuple[int, int] | None:
