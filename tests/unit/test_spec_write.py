@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock import DeadLetters, Delta, Every, Json, Kafka, Pace, Pipeline, Raw, Sink
+from penstock.errors import InvalidPipeline
 from penstock.options import Duration, Size
 from penstock.spec import pipeline_from_text, to_yaml
 
@@ -144,7 +145,7 @@ DURATIONS = st.builds("{} {}".format, st.integers(1, 999), st.sampled_from(["sec
 SIZES = st.builds("{} {}".format, st.integers(1, 999), st.sampled_from(["B", "KB", "MiB", "GB"]))
 PATTERNS = [r"a\.b.*$", "[ab]{2}", "x'y", 'x"\\d', "${", "$$", "#", "a: b"]
 PATHS = st.lists(TEXTS.filter(lambda text: text.strip("/ ") not in ("", ".", "..")), min_size=1, max_size=3).map(
-    lambda parts: "./" + "/".join(part.strip("/ ").replace("%", "") or "x" for part in parts)
+    lambda parts: "./" + "/".join(part.strip("/ ").replace("%", "").strip() or "x" for part in parts)
 )
 
 
@@ -195,7 +196,7 @@ def sinks() -> st.SearchStrategy[dict[str, Sink]]:
 def valid(**fields: Any) -> Pipeline | None:
     try:
         return Pipeline(folder=FOLDER, **fields)
-    except ValueError:
+    except InvalidPipeline:
         return None
 
 
