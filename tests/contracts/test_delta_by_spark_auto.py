@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from penstock.errors import TableChanged
+from penstock.errors import SinkRefused, TableChanged
 from penstock.plan import Plan
 from penstock.sinks.delta.auto import AutoDelta
 from penstock.testing.batches import Bench
@@ -130,3 +130,20 @@ def test_a_half_published_batch_of_yesterday_is_copied_before_it_is_committed(
     for path in old:
         path.unlink()
     assert ids(case) == [0, 1, 2, 3, 4, 5], "a vacuum that took the old files does no harm"
+
+
+def test_a_table_that_is_beyond_delta_rs_and_beyond_spark_is_refused_in_words(case: Bench) -> None:
+    log = case.table / "_delta_log"
+    log.mkdir(parents=True)
+    strange = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["martian"],
+        "writerFeatures": ["martian"],
+    }
+    schema = json.dumps({"type": "struct", "fields": []})
+    table = {"id": "1", "format": {"provider": "parquet", "options": {}}, "schemaString": schema}
+    actions = [{"protocol": strange}, {"metaData": {**table, "partitionColumns": [], "configuration": {}}}]
+    (log / f"{0:020d}.json").write_text("\n".join(json.dumps(action) for action in actions))
+    with pytest.raises(SinkRefused, match=r"(?s)cannot be read: .*martian.*penstock wrote nothing"):
+        case.write(GOOD)

@@ -55,6 +55,9 @@ class AutoDelta:
     def undone(self, app: str) -> list[Undone]:
         return self._reader().undone(app)
 
+    def folder(self) -> str | None:
+        return self.files.folder()
+
     def ready(self) -> list[str]:
         return self._reader().ready()
 

@@ -96,7 +96,14 @@ class SparkDeltaCommitter:
         look = self.spark.look()
         if look is not None:
             ready.check(self.name, look.location, look.state)
+        elif not self.spark.named:
+            ready.check(self.name, self.table, None)
         return []
+
+    def folder(self) -> str | None:
+        """Where the table is, for those who read its log; None while there is none."""
+        look = self.spark.look()
+        return None if look is None else look.location
 
     def verify(self, frozen: Frozen, key: WriteKey) -> None:
         """Raises TableChanged if the frozen rows no longer suit the table. Nothing is said of a committed batch.
@@ -135,15 +142,15 @@ class SparkDeltaCommitter:
         look = self._checked(look, frozen, key)
         mark = uuid.uuid4().hex
         self._append(look, frozen, key, told(story, key, frozen.rows, writer=self.by, attempt=mark))
-        now = self.spark.look()
-        landed = self._recognised(now, frozen, key)
-        if now is None or landed is None:
+        landed = log.find_after(look.location, key.app, key.batch_id, look.version)
+        if landed is None:
             raise OSError(f"the commit of batch {key.batch_id} is not in the log")
-        log.keep_whole(now.location, landed.version)
-        mine = landed.story.get("attempt") == mark
-        added = tuple(field["name"] for field in frozen.target["add_columns"])
-        if not mine:
+        if landed.story.get("digest") != key.digest:
+            raise another_batch(self.name, self.table, key, key.batch_id, landed)
+        log.keep_whole(look.location, landed.version)
+        if landed.story.get("attempt") != mark:
             return Receipt(self.name, "recognised", landed.version, frozen.rows)
+        added = tuple(field["name"] for field in frozen.target["add_columns"])
         return Receipt(self.name, "committed", landed.version, frozen.rows, added)
 
     def _append(self, look: Look, frozen: Frozen, key: WriteKey, story: str) -> None:

@@ -86,6 +86,10 @@ class DeltaCommitter:
         table = self.handle.fresh()
         return [] if table is None else history.undone(self.table, app, table.version())
 
+    def folder(self) -> str | None:
+        """Where the table is, for those who read its log; None while there is none."""
+        return self.table if log.exists(self.table) else None
+
     def ready(self) -> list[str]:
         """Refuse a table that forgets our keys, or that may not be written to."""
         ready.check(self.name, self.table, self.handle.state())

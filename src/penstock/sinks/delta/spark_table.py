@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import SinkRefused
+from penstock.errors import SinkRefused, Unavailable
 from penstock.paths import is_catalog_name
 from penstock.sinks.delta import log
 from penstock.sinks.delta.once import first_line
@@ -64,6 +64,12 @@ class SparkTable:
         location = self._location() if self.named else self.table
         if location is None or not log.exists(location):
             return None
+        try:
+            return self._at(location)
+        except Exception as error:
+            raise self._unreadable(error) from error
+
+    def _at(self, location: str) -> Look | None:
         snapshot = self._log(location).update(False, self._none(), self._none())
         if snapshot.version() < 0:
             return None
@@ -199,6 +205,16 @@ class SparkTable:
             raise self._refused(f"lies on `{scheme[1]}` ({location}): that comes with running on a cluster.")
         jvm: Any = self.session()._jvm
         return str(jvm.org.apache.hadoop.fs.Path(location).toUri().getPath())
+
+    def _unreadable(self, error: Exception) -> Exception:
+        """Time may cure a disk that is away, but not a table that is newer than Spark's Delta, or broken."""
+        found = [name for name, _ in causes(error)]
+        if not found:
+            return error  # the JVM itself is gone
+        what = f"sink {self.sink}: table {self.table} cannot be read: {first_line(error)}"
+        if any(word in name for name in found for word in ("Protocol", "Feature", "IllegalState", "Analysis")):
+            return SinkRefused(what, data="penstock wrote nothing to it.", remedy="Repair it, or name another table.")
+        return Unavailable(what, data="Nothing was written to it.")
 
     def _refused(self, what: str) -> SinkRefused:
         return SinkRefused(
