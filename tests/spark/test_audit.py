@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from penstock import Delta, Sink
 from penstock.operate.audit import Verdict, audit
 from penstock.testing.batches import Bench
 
@@ -91,6 +93,35 @@ def test_a_restore_by_spark_is_a_loss_and_the_way_back_works(bench: Make) -> Non
     case.spark.sql(back)
     for found in both(case):
         assert found.exact, words(found)
+
+
+def test_a_table_with_names_of_its_own_for_columns_is_read(bench: Make) -> None:
+    """Spark writes it, because delta-rs would write it wrongly."""
+    case = bench(delta={"properties": {"delta.columnMapping.mode": "name"}})
+    case.plan().ledger.open()
+    case.write([*GOOD[:3], b"oops"])
+    case.write(GOOD[3:5], batch_id=1, first=4)
+    [file] = [*case.table.rglob("part-*.parquet")][:1]
+    assert "_offset" not in pq.read_schema(file).names
+    for found in both(case):
+        assert found.findings == (), words(found)
+    case.spark.sql(f"DELETE FROM delta.`{case.table}` WHERE _offset = 4")
+    deep = audit(case.plan().pipeline, deep=True)
+    assert (deep.verdict, deep.deleted_by_owner) == ("exact", 1), words(deep)
+
+
+def test_a_table_of_the_catalog_is_found_through_spark(bench: Make) -> None:
+    case = written(bench)
+    case.spark.sql(f"CREATE TABLE default.audited USING delta LOCATION '{case.table}'")
+    try:
+        pipeline = case.plan().pipeline
+        named = pipeline.model_copy(update={"sinks": {"lake": Sink(to=Delta(table="default.audited"))}})
+        assert audit(named, deep=True, spark=case.spark).findings == ()
+        gone = pipeline.model_copy(update={"sinks": {"lake": Sink(to=Delta(table="default.not_there"))}})
+        found = audit(gone, spark=case.spark)
+        assert (found.verdict, found.findings[0].sink) == ("unproven", "lake")
+    finally:
+        case.spark.sql("DROP TABLE default.audited")
 
 
 def test_rows_that_spark_inserted_are_another_writers(bench: Make, tmp_path: Path) -> None:

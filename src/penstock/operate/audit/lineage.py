@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from penstock.operate.audit.snapshot import File, Snapshot
 Offsets: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 BATCH_ROWS = 262_144
 
+Paths = tuple[tuple[str, ...], ...]
 COLUMNS = (("_topic",), ("_partition",), ("_offset",))
 STRUCT = (("_source", "topic"), ("_source", "partition"), ("_source", "offset"))
 LETTERS = (("topic",), ("partition",), ("offset",))
@@ -56,7 +58,7 @@ class Reader:
         try:
             with pq.ParquetFile(str(file.place(self.snapshot.table))) as reader:
                 paths = self._paths(reader.schema_arrow)
-                names = sorted({path[0] if len(path) == 1 else ".".join(path) for path in paths})
+                names = [".".join(path) for path in paths]
                 at = 0
                 for rows in reader.iter_batches(BATCH_ROWS, columns=[*names, *(LABELS if self.letters else ())]):
                     mask = None if kept is None else _mask(kept, at, rows.num_rows)
@@ -67,10 +69,16 @@ class Reader:
         except (OSError, pa.ArrowException):
             return  # gone or cut: nobody can read its rows any more, and the look at the files has told so
 
-    def _paths(self, schema: pa.Schema) -> tuple[tuple[str, ...], ...]:
+    def _paths(self, schema: pa.Schema) -> Paths:
         if self.letters:
             return LETTERS
-        return STRUCT if "_source" in schema.names and "_offset" not in schema.names else COLUMNS
+        columns, struct = self._physical
+        return struct if struct[0][0] in schema.names and columns[-1][0] not in schema.names else columns
+
+    @cached_property
+    def _physical(self) -> tuple[Paths, Paths]:
+        columns, struct = (tuple(self.snapshot.physical(path) for path in paths) for paths in (COLUMNS, STRUCT))
+        return columns, struct
 
     def _rows(self, origin: list[pa.Array], rows: pa.RecordBatch, mask: Any) -> Iterator[Piece]:
         table = pa.table(dict(zip(("topic", "partition", "offset"), origin, strict=True)))
@@ -84,7 +92,7 @@ class Reader:
         yield from _split(whole)
 
 
-def _flat(rows: pa.RecordBatch, paths: tuple[tuple[str, ...], ...], file: File) -> list[pa.Array]:
+def _flat(rows: pa.RecordBatch, paths: Paths, file: File) -> list[pa.Array]:
     """The three columns; one that is not in the file stands in the log, or is null in every row."""
     return [_column(rows, path, file) for path in paths]
 
@@ -92,7 +100,7 @@ def _flat(rows: pa.RecordBatch, paths: tuple[tuple[str, ...], ...], file: File) 
 def _column(rows: pa.RecordBatch, path: tuple[str, ...], file: File) -> pa.Array:
     if path[0] not in rows.schema.names:
         value = file.partition.get(path[0])
-        return pa.array([value] * rows.num_rows, pa.string() if path[-1].endswith("topic") else pa.int64())
+        return pa.array([value] * rows.num_rows, pa.string() if isinstance(value, str) else pa.int64())
     column = pc.struct_field(rows[path[0]], list(path[1:])) if path[1:] else rows[path[0]]
     return _plain(column)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from penstock.operate.audit.accounts import account_of
@@ -41,12 +41,12 @@ class Look:
             self.account.deleted_by_owner += finding.count
 
 
-def look_at_table(name: str, table: str, scope: Scope) -> Look:
-    """The commits and files of a table, compared with the ledger. A table that is not there is no proof of anything."""
+def look_at_table(name: str, folder: Callable[[], str], scope: Scope) -> Look:
+    """The commits and files of a table, compared with the ledger. `folder` says where it is, or raises Unreadable."""
     look = Look(account_of(name, scope.judged))
     expected = sum(batch.told.rows(name) for batch in scope.judged if batch.told and name in batch.told.versions)
     try:
-        snapshot = Snapshot(table, _first_version(name, scope))
+        snapshot = Snapshot(folder(), _first_version(name, scope))
     except Unreadable as error:
         if expected:
             what = f"sink {name}: {error}; the ledger says that it was given {expected:,} rows."

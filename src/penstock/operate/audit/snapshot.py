@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,10 +55,16 @@ class Snapshot:
     def id(self) -> str:
         return str(self._open.metadata().id)
 
-    @property
-    def mapped(self) -> bool:
-        """Have its files other column names than the table?"""
-        return self._open.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
+    def physical(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """A column as the files call it: with column mapping they have names of their own."""
+        fields: list[dict[str, Any]] = json.loads(self._open.schema().to_json())["fields"]
+        names = []
+        for name in path:
+            field = next((each for each in fields if each["name"] == name), {})
+            names.append(field.get("metadata", {}).get("delta.columnMapping.physicalName", name))
+            kind = field.get("type")
+            fields = kind["fields"] if isinstance(kind, dict) and "fields" in kind else []
+        return tuple(names)
 
     def files(self) -> Iterator[File]:
         import pyarrow as pa

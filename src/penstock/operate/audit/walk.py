@@ -7,6 +7,7 @@ first, then the tables; what was committed in between is recognised by its inten
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,11 @@ from penstock.operate.audit.since import Since
 from penstock.operate.audit.told import is_letters
 from penstock.operate.audit.topic_looks import look_at_topics, topic_sinks
 from penstock.operate.audit.verdict import Verdict
+from penstock.operate.audit.where import folder_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from penstock.pipeline import Pipeline
 
 
@@ -36,10 +40,18 @@ class WrongCall(PenstockError):
     exit_code = 2
 
 
-def audit(pipeline: Pipeline, *, deep: bool = False, since: str | None = None, sink: str | None = None) -> Verdict:
+def audit(
+    pipeline: Pipeline,
+    *,
+    deep: bool = False,
+    since: str | None = None,
+    sink: str | None = None,
+    spark: SparkSession | None = None,
+) -> Verdict:
     """Is every record of this pipeline in every sink exactly once? `deep` counts the rows themselves.
 
-    `since` is a batch id, a time or how long ago; `sink` looks at one sink (and the dead letters) alone.
+    `since` is a batch id, a time or how long ago; `sink` looks at one sink (and the dead letters) alone. Spark is
+    needed only to find tables of the catalog.
     """
     if sink is not None and sink not in pipeline.sinks:
         raise WrongCall(f"{pipeline.name} has no sink `{sink}`. Its sinks: {', '.join(pipeline.sinks)}.")
@@ -47,14 +59,16 @@ def audit(pipeline: Pipeline, *, deep: bool = False, since: str | None = None, s
         moment = None if since is None else Since.parse(since)
     except ValueError as error:
         raise WrongCall(f"--since: {error}") from error
-    return Audit(pipeline, deep, moment, sink).verdict()
+    return Audit(pipeline, deep, moment, sink, spark).verdict()
 
 
 class Audit:
     """One audit of one pipeline."""
 
-    def __init__(self, pipeline: Pipeline, deep: bool, since: Since | None, sink: str | None) -> None:
-        self.pipeline, self.deep, self.only = pipeline, deep, sink
+    def __init__(
+        self, pipeline: Pipeline, deep: bool, since: Since | None, sink: str | None, spark: SparkSession | None = None
+    ) -> None:
+        self.pipeline, self.deep, self.only, self.spark = pipeline, deep, sink, spark
         self.books = Books(Path(pipeline.state), pipeline.name)
         self.scope = Scope(self.books, self.books.in_question(since), since is not None)
         self.looks: dict[str, Look] = {}
@@ -62,7 +76,10 @@ class Audit:
     def verdict(self) -> Verdict:
         if not self.books.generations:
             return self._verdict([self._never_ran()], 0)
-        self.looks = {name: look_at_table(name, table, self.scope) for name, table in self._tables().items()}
+        for name, table in self._tables().items():
+            self.looks[name] = look_at_table(
+                name, partial(folder_of, self.pipeline, name, table, self.spark), self.scope
+            )
         if topic_sinks(self.pipeline):
             self.looks |= look_at_topics(self.pipeline, self.scope, self.only, deep=self.deep)
         findings = [*ledger_findings(self.scope), *gaps_noted(self.scope.judged)]
