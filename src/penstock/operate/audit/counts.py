@@ -55,7 +55,7 @@ def _joined(place: Place, ranges: list[tuple[Range, Batch]]) -> Iterator[Stretch
     yield Stretch(place, start, end, tuple(members))
 
 
-def windows(found: list[Stretch], size: int = WINDOW) -> Iterator[list[Stretch]]:
+def windows(found: list[Stretch], size: int) -> Iterator[list[Stretch]]:
     """The stretches in groups whose counters fit into memory together."""
     group: list[Stretch] = []
     held = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.errors import Unavailable
 from penstock.operate.audit.books import Batch
-from penstock.operate.audit.counts import Counts, Field, Stretch, Territory, stretches, windows
+from penstock.operate.audit.counts import WINDOW, Counts, Field, Stretch, Territory, stretches, windows
 from penstock.operate.audit.findings import MOST_EXAMPLES
 from penstock.operate.audit.letters import judge_letters
 from penstock.operate.audit.lineage import Piece
@@ -57,6 +57,8 @@ class RowCount:
 class Deep:
     """The counting of all sinks. `letters` are the dead letters, if they can be read."""
 
+    window = WINDOW
+
     def __init__(
         self, judged: list[Batch], sinks: Mapping[str, RowReader], letters: Mapping[str, RowReader], known: Territory
     ) -> None:
@@ -65,7 +67,7 @@ class Deep:
 
     def count(self) -> RowCount:
         first = True
-        for window in windows(stretches(self.judged)):
+        for window in windows(stretches(self.judged), self.window):
             self._window(window, first=first)
             first = False
         return self.result
