@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine.session import session
+from penstock.engine.tables import committers
 from penstock.operate.outline import Outline, outline
 from penstock.operate.preview import Preview, Previewer
 from penstock.sources.kafka import Cluster
@@ -47,7 +48,7 @@ class Look:
 
     def outline(self) -> Outline:
         """What the pipeline would do."""
-        return outline(self.pipeline, self.flow, self.cluster)
+        return outline(self.pipeline, self.flow, self.cluster, committers(self.pipeline, self.session))
 
     def preview(self, count: int) -> Preview:
         """What becomes of the newest records of its topics."""

@@ -5,6 +5,7 @@ Only looks: the broker is asked for offsets, tables for their schema. Nothing is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
@@ -70,9 +71,9 @@ class Outline:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def outline(pipeline: Pipeline, flow: Flow, cluster: Cluster | None) -> Outline:
-    """What the pipeline would do. `cluster` is None where no broker is to be asked."""
-    sinks = sinks_of(pipeline, flow.columns)
+def outline(pipeline: Pipeline, flow: Flow, cluster: Cluster | None, tables: Mapping[str, Any]) -> Outline:
+    """What the pipeline would do. `cluster` is None where no broker is to be asked; `tables` are the committers."""
+    sinks = sinks_of(pipeline, flow.columns, tables)
     return Outline(
         pipeline=pipeline.name,
         state=str(pipeline.state),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,11 @@ import pyarrow as pa
 
 from penstock.desk import DEAD_LETTERS
 from penstock.errors import PenstockError
+from penstock.paths import is_catalog_name
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.delta import Delta
-from penstock.sinks.delta.allow import objections
 from penstock.sinks.delta.columns import delta_fields, missing_from
 from penstock.sinks.delta.handle import Handle
-from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.target import with_lineage
 from penstock.sinks.delta.types import delta_type, sql
 from penstock.sinks.kafka import Topic
@@ -44,15 +44,16 @@ class SinkOutline:
     not_guaranteed: list[str] = field(default_factory=list)
 
 
-def sinks_of(pipeline: Pipeline, columns: pa.Schema) -> list[SinkOutline]:
-    """Every sink in the order of a batch's commits: dead letters, tables, topics."""
+def sinks_of(pipeline: Pipeline, columns: pa.Schema, committers: Mapping[str, Any]) -> list[SinkOutline]:
+    """Every sink in the order of a batch's commits: dead letters, tables, topics. `committers` are the tables'."""
     tables = {name: sink for name, sink in pipeline.sinks.items() if isinstance(sink.to, Delta)}
     topics = {name: sink for name, sink in pipeline.sinks.items() if isinstance(sink.to, Topic)}
     letters = pipeline.dead_letters
     made = []
     if letters.delta:
-        made.append(_table(DEAD_LETTERS, Delta.model_construct(table=letters.delta), None, DEAD_LETTER, lineage=False))
-    made += [_table(name, sink.to, sink.where, columns) for name, sink in tables.items()]
+        made.append(_table(committers[DEAD_LETTERS], letters.delta, None, with_lineage(DEAD_LETTER, None)))
+    for name, sink in tables.items():
+        made.append(_table(committers[name], sink.to.table, sink.where, with_lineage(columns, sink.to.lineage)))
     if letters.kafka is not None:
         made.append(SinkOutline(DEAD_LETTERS, "kafka", letters.kafka.topic, *_ONE_TRANSACTION))
     return made + [_topic(name, sink.to, sink.where, columns) for name, sink in topics.items()]
@@ -72,28 +73,17 @@ def _topic(name: str, topic: Topic, where: str | None, columns: pa.Schema) -> Si
     return SinkOutline(name, "kafka", target, "producer", why, where, columns=shown, not_guaranteed=[loose])
 
 
-def _table(name: str, delta: Any, where: str | None, columns: pa.Schema, *, lineage: bool = True) -> SinkOutline:
-    """A table, looked at and left alone."""
-    path = str(delta.table)
+def _table(committer: Any, path: str, where: str | None, columns: pa.Schema) -> SinkOutline:
+    """A table, looked at and left alone. One of the catalog is not asked for: that would need Spark."""
+    name = committer.name
     try:
-        wanted = delta_fields(with_lineage(columns, delta.lineage if lineage else None), name)
-        state = Handle(name, path).state() if "/" in path else None
+        wanted = delta_fields(columns, name)
+        state = None if is_catalog_name(path) else Handle(name, path).state()
         added = [one["name"] for one in missing_from(state, wanted, name)] if state else []
+        by, why = committer.by, committer.why
     except PenstockError as error:
         return SinkOutline(name, "delta", path, "none", "", where, problem=str(error))
-    committer, why = _committer(delta, state)
+    exists = None if is_catalog_name(path) else state is not None
     fields = [*(state.fields if state else []), *(one for one in wanted if not state or one["name"] in added)]
     shown = {one["name"]: sql(one["type"]) + ("" if one["nullable"] else " NOT NULL") for one in fields}
-    return SinkOutline(name, "delta", path, committer, why, where, state is not None, shown, added)
-
-
-def _committer(delta: Any, state: TableState | None) -> tuple[str, str]:
-    """Who would commit to this table, and why."""
-    if getattr(delta, "writer", "auto") == "spark":
-        return "spark", "writer: spark says so"
-    if "/" not in str(delta.table):
-        return "spark", "a catalog table: Spark knows where it lies"
-    found = objections(state) if state else []
-    if found:
-        return "spark", "delta-rs would write this table wrongly: " + "; ".join(found)
-    return "delta-rs", "files by the worker, one commit a batch by delta-rs: the table has nothing it cannot write"
+    return SinkOutline(name, "delta", path, by, why, where, exists, shown, added)
