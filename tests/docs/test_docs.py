@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import typer
+from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from penstock import Json, errors
@@ -23,6 +24,7 @@ from penstock.rows import DEAD_LETTER
 from penstock.spec import pipeline_from_text
 from penstock.spec.reference import page as with_tables
 from penstock.spec.schema import schema_text
+from penstock.sql.scope import penstock_columns
 from tests.docs.pages import (
     PAGES,
     ROOT,
@@ -46,8 +48,8 @@ BASE: dict[str, Any] = {
 """What a block that shows a part of a pipeline file is laid over."""
 MACHINE = re.compile(r"/(?:work|root|home)/|pypi\.org|files\.pythonhosted|repo1?\.maven|maven\.org")
 PIPELINES, CONSOLES, PYTHON = blocks("yaml"), blocks("console"), blocks("python")
-NOT_ALONE = ("DeltaTable", "read_delta", "MyHarness")
-"""Words of blocks that need a table (the walk-through runs most of these) or a class of the reader's own."""
+NOT_ALONE = ("DeltaTable", "read_delta", "MyHarness", "load_pipeline", ".audit(")
+"""Words of blocks that need a table (the walk-through runs most of these), a file, a state or a class of the reader's own."""
 ALONE = [block for block in PYTHON if not any(word in block.text for word in NOT_ALONE)]
 
 
@@ -62,24 +64,49 @@ def test_the_reader_of_pages_finds_blocks_of_every_kind() -> None:
 
 @pytest.mark.parametrize("block", PIPELINES, ids=name_of)
 def test_every_pipeline_file_of_the_docs_is_valid(block: Block, tmp_path: Path) -> None:
-    tree = YAML(typ="safe", pure=True).load(block.text)
-    if set(BASE) <= set(tree):
+    tree = tree_of(block)
+    if is_whole(tree):
         text = block.text
     else:
         stream = StringIO()
-        YAML().dump({**BASE, **tree}, stream)
+        YAML().dump({**base_of(block), **tree}, stream)
         text = stream.getvalue()
     assert pipeline_from_text(text, file=block.place, folder=tmp_path).name
+
+
+def tree_of(block: Block) -> dict[str, Any]:
+    tree: dict[str, Any] = YAML(typ="safe", pure=True).load(block.text)
+    return tree
+
+
+def is_whole(tree: dict[str, Any]) -> bool:
+    return set(BASE) <= set(tree)
+
+
+def base_of(block: Block) -> dict[str, Any]:
+    """What a part is laid over: the first whole file that its page shows above it, else BASE."""
+    above = [tree_of(each) for each in blocks_of(block.page, "yaml") if each.line < block.line]
+    return next((tree for tree in above if is_whole(tree)), BASE)
+
+
+@pytest.mark.parametrize("block", [block for block in PIPELINES if is_whole(tree_of(block))], ids=name_of)
+def test_every_whole_file_of_the_docs_satisfies_the_committed_schema(block: Block) -> None:
+    schema = json.loads((ROOT / "docs" / "pipeline.schema.json").read_text(encoding="utf-8"))
+    yaml = YAML(typ="safe", pure=True)
+    yaml.constructor.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)  # as editors see it
+    found = Draft202012Validator(schema).iter_errors(json.loads(json.dumps(yaml.load(block.text))))
+    assert [error.message for error in found] == []
 
 
 @pytest.mark.parametrize("block", CONSOLES, ids=name_of)
 def test_every_command_of_the_docs_exists(block: Block) -> None:
     for command in commands_of(block):
         for program, *arguments in command.programs:
-            assert known(program, arguments), f"{block.place}: {command.line}"
+            assert known(program, arguments, prose_of(block.page)), f"{block.place}: {command.line}"
 
 
-def known(program: str, arguments: list[str]) -> bool:
+def known(program: str, arguments: list[str], prose: str) -> bool:
+    """Can a reader type this? A script must be one that the page tells to save under that name."""
     if program == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         return set(arguments) <= set(targets)
@@ -87,7 +114,9 @@ def known(program: str, arguments: list[str]) -> bool:
         return (ROOT / arguments[0]).is_file()
     if program == "penstock":
         return parses(arguments)
-    return (program, *arguments) == ("source", ".venv/bin/activate") or program == "echo"
+    if program == "python":
+        return f"`{arguments[0]}`" in prose
+    return (program, *arguments) == ("source", ".venv/bin/activate") or program in ("echo", "kill")
 
 
 def parses(arguments: list[str]) -> bool:
@@ -119,6 +148,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in map(slug, headings), f"{page.name}: {target}"
 
 
+def test_the_index_lists_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    listed = {(index.parent / path).resolve() for path in re.findall(r"\]\(([^)#\s]+)", prose_of(index))}
+    assert {page for page in PAGES if "docs" in page.parts} - {index} <= listed
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_page_names_a_machine_or_a_registry(page: Path) -> None:
     assert MACHINE.findall(page.read_text(encoding="utf-8")) == []
@@ -145,8 +180,13 @@ def test_the_reference_page_and_the_json_schema_are_fresh() -> None:
 def test_the_exit_codes_are_those_of_the_errors() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     codes = {0} | {kind.exit_code for kind in kinds if hasattr(kind, "exit_code")}
-    for page in (ROOT / "README.md", ROOT / "docs" / "running.md"):
-        assert {int(row[0]) for row in table_after(page, "| code | meaning")} == codes
+    heads = {
+        "README.md": "| code | meaning",
+        "docs/running.md": "| code | meaning",
+        "docs/errors.md": "| code | family",
+    }
+    for page, head in heads.items():
+        assert {int(row[0]) for row in table_after(ROOT / page, head)} == codes
 
 
 def test_the_columns_of_the_dead_letters_are_listed() -> None:
@@ -160,6 +200,11 @@ def test_the_events_that_are_listed_exist() -> None:
     kinds = [kind.__name__ for kind in events.Event.__subclasses__()]
     assert {name.replace("_", "") for name in listed} <= {kind.lower() for kind in kinds}
     assert len(listed) > 5
+
+
+def test_the_columns_that_every_expression_sees_are_listed() -> None:
+    rows = table_after(ROOT / "docs" / "checks-and-steps.md", "| column | type")
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == list(penstock_columns)
 
 
 JSON_PAGE = ROOT / "docs" / "json.md"
