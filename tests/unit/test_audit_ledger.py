@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -197,6 +198,13 @@ def test_the_command_line_prints_a_table_a_sentence_and_json(case: HandMade) -> 
     assert {"not_routed", "holes", "overlaps", "lost", "doubled", "read"} <= told["sinks"]["lake"].keys()
     assert command(file).returncode == 3
     assert command(file, "--sink", "nope").returncode == 2
+
+
+def test_the_keys_of_the_json_are_those_of_the_page(case: HandMade) -> None:
+    page = Path(__file__).parents[2] / "docs" / "audit.md"
+    table = page.read_text(encoding="utf-8").partition("## JSON")[2].partition("\n\n`holes`")[0]
+    listed = [key for row in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(audit(case.pipeline).to_json())
 
 
 def command(file: Path, *more: str) -> subprocess.CompletedProcess[str]:
