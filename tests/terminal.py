@@ -47,6 +47,11 @@ class Screen:
         return self.text.split("\n")[self._top :]
 
     @property
+    def above(self) -> list[str]:
+        """The lines above the cursor: below it may be blank ones, which a taller view left."""
+        return self.text.split("\n")[: self.row]
+
+    @property
     def _top(self) -> int:
         return max(0, len(self.cells) - self.lines)
 
@@ -168,6 +173,9 @@ class InTerminal:
 
     def end(self) -> int:
         """Its exit code, once all that it wrote is here."""
-        code = self.popen.wait(DEADLINE_SECONDS)
+        try:
+            code = self.popen.wait(DEADLINE_SECONDS)
+        finally:
+            self.popen.kill()  # where it did not end
         self.terminal.all_read()
         return code

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.live_story import NAME, ORDERS, after, begun, committed, ended, progressed, started, waiting
 
-from penstock.observe.events import BatchStarted, CodeChanged, Event, RecordsLost, Recovered, TableEvolved
+from penstock.observe.events import BatchStarted, CodeChanged, Event, RecordsLost, Recovered, TableEvolved, Warned
 from penstock.observe.live.facts import Facts
 from penstock.observe.live.head import finishing, standing
 from penstock.observe.live.state import MOST_NOTES, MOST_RATES, State, worth_a_line
@@ -129,6 +129,7 @@ def test_a_sink_that_got_nothing_keeps_the_time_of_its_last_commit() -> None:
         (progressed({}), False),
         (waiting(), True),
         (Recovered(after_seconds=1.0, **NAME), True),
+        (Warned(text="a marker is old", **NAME), True),
         (TableEvolved(sink="lake", columns=("a",), version=2, **NAME), True),
         (RecordsLost(batch_id=1, gaps=(), **NAME), True),
         (CodeChanged(batch_id=1, finished=True, **NAME), True),

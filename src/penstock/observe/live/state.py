@@ -70,7 +70,7 @@ def worth_a_line(event: Event) -> bool:
     if isinstance(event, BatchCommitted):
         return event.replayed
     told = events.CodeChanged | events.UnknownFields | events.RecordsLost | events.TableEvolved
-    return isinstance(event, told | events.Waiting | events.Recovered)
+    return isinstance(event, told | events.Warned | events.Waiting | events.Recovered)
 
 
 @singledispatch
