@@ -116,12 +116,36 @@ def test_copies_that_somebody_appended_are_doubled(case: HandMade) -> None:
     rows = DeltaTable(case.table()).to_pyarrow_table()
     write_deltalake(case.table(), rows.filter(pc.is_in(rows["_offset"], pa.array([1, 8]))), mode="append")
     quick, deep = both(case)
-    assert (quick.verdict, quick.exit_code) == ("unproven", 3)
-    assert "They name offsets that this pipeline read: they may be copies" in worst(quick)
+    assert (quick.verdict, quick.doubled, quick.exit_code) == ("doubled", 2, 1)
+    assert "added 2 rows. 2 of them name offsets that this pipeline read: t-0-1, t-0-8" in worst(quick)
     assert (deep.verdict, deep.doubled, deep.lost, deep.exit_code) == ("doubled", 2, 0, 1)
     assert sorted(name for finding in deep.of("doubled") for name in finding.examples) == ["t-0-1", "t-0-8"]
     DeltaTable(case.table()).optimize.compact()
-    assert audit(case.pipeline, deep=True).doubled == 2, "also when the rows lie in one file"
+    assert [found.doubled for found in both(case)] == [2, 2], "also when the rows lie in one file"
+    DeltaTable(case.table()).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    quick, deep = both(case)
+    assert quick.verdict == "unproven"
+    assert "and lie in other files by now: they may be copies" in worst(quick)
+    assert (deep.verdict, deep.doubled) == ("doubled", 2)
+
+
+def test_rows_that_the_owner_deleted_and_put_back_are_no_copies(case: HandMade) -> None:
+    rows = DeltaTable(case.table()).to_pyarrow_table()
+    DeltaTable(case.table()).delete("_offset in (1, 8)")
+    write_deltalake(case.table(), rows.filter(pc.is_in(rows["_offset"], pa.array([1, 8]))), mode="append")
+    quick, deep = both(case)
+    assert quick.verdict == "unproven"
+    assert "copies, unless they stand for rows that the owner had deleted" in worst(quick)
+    assert (deep.verdict, deep.deleted_by_owner) == ("exact", 0)
+
+
+def test_a_key_that_somebody_moved_on_without_rows_is_told(case: HandMade) -> None:
+    properties = CommitProperties(app_transactions=[Transaction(LAKE, 99)])
+    rows = DeltaTable(case.table()).to_pyarrow_table().slice(0, 0)
+    write_deltalake(case.table(), rows, mode="append", commit_properties=properties)
+    quick = audit(case.pipeline)
+    assert quick.verdict == "unproven"
+    assert "has the key of batch 99, which the ledger does not know" in worst(quick)
 
 
 def test_a_row_that_is_twice_in_one_file_is_doubled(case: HandMade) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 from penstock.ledger import shelf
 from penstock.operate.audit import Verdict, audit
 from penstock.operate.audit.walk import WrongCall
+from penstock.operate.generation import new_generation
 from penstock.ranges import Range, digest_of
 from penstock.spec import to_yaml
 from penstock.testing.handmade import HandMade
@@ -140,6 +142,19 @@ def test_a_ledger_older_than_its_table_proves_nothing(case: HandMade) -> None:
     found = audit(case.pipeline)
     assert found.verdict == "unproven"
     assert "is batch 2, of which the ledger knows nothing (2 rows)" in worst(found)
+
+
+def test_a_generation_whose_ledger_is_gone_is_told_once(case: HandMade) -> None:
+    new_generation("p", case.state, case.tables(), "last", "run")
+    shutil.rmtree(case.ledger.folder)
+    case.generation, case.batch_id = 2, 0
+    case.write("ww")
+    found = audit(case.pipeline)
+    assert [finding.what for finding in found.findings] == [
+        "sink dead_letters: generation 1 left 1 batch (1 row), and its ledger is gone.",
+        "sink lake: generation 1 left 3 batches (8 rows), and its ledger is gone.",
+    ]
+    assert audit(case.pipeline, since="0", deep=True).exact
 
 
 def test_since_leaves_earlier_batches_out(case: HandMade) -> None:

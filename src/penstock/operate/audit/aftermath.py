@@ -10,6 +10,7 @@ from penstock.operate.audit.books import Key
 from penstock.operate.audit.history import Added, Commit, History
 
 Origins = frozenset[Key]
+"""Batches whose rows a file may hold; `(0, version)` stands for a commit of another writer."""
 
 
 class Held(NamedTuple):
@@ -29,6 +30,10 @@ class Change:
     added: int | None
     origins: Origins
     """The batches whose rows were in these files."""
+
+    @property
+    def touches_us(self) -> bool:
+        return any(generation for generation, _ in self.origins)
 
     @property
     def gone(self) -> int | None:
@@ -62,6 +67,10 @@ class Aftermath:
         """The changes that may have taken rows of this batch."""
         return [change for change in self.changes if key in change.origins]
 
+    def holds(self, commit: Commit) -> bool:
+        """May rows of this foreign commit still be in the table, in its own files or in others?"""
+        return any((0, commit.version) in held.origins for held in self.held.values())
+
     def key_of(self, commit: Commit) -> Key | None:
         """The batch that this commit says it is."""
         return next(((self.apps[app], batch) for app, batch in commit.keys.items() if app in self.apps), None)
@@ -70,7 +79,7 @@ class Aftermath:
         taken = [self.held.pop(path, Held(None, frozenset())) for path in commit.removes]
         key = self.key_of(commit)
         if not commit.removes:
-            self._put(commit.adds, frozenset() if key is None else frozenset([key]))
+            self._put(commit.adds, frozenset([key or (0, commit.version)]))
             if commit.adds and key is None:
                 self.appends.append(commit)
             return

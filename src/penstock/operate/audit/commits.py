@@ -30,7 +30,7 @@ def forged(log: TableLog, what: str, commit: Commit) -> Finding:
     """A commit under a key of ours that penstock did not write."""
     rows = commit.rows or 0
     full = f"{what}: penstock did not write it ({counted(rows, 'row')})."
-    return Finding("doubled", full, log.sink, rows, log.look)
+    return Finding("doubled" if rows else "unproven", full, log.sink, rows, log.look)
 
 
 def _batch(log: TableLog, batch: Batch, told: Told) -> Iterator[Finding]:

@@ -60,13 +60,18 @@ class Deep:
     window = WINDOW
 
     def __init__(
-        self, judged: list[Batch], sinks: Mapping[str, RowReader], letters: Mapping[str, RowReader], known: Territory
+        self,
+        judged: list[Batch],
+        sinks: Mapping[str, RowReader],
+        letters: Mapping[str, RowReader],
+        known: Territory | None,
     ) -> None:
+        """`known` is what any batch has read; without it, rows of others are not looked for."""
         self.judged, self.sinks, self.letters, self.known = judged, sinks, letters, known
         self.result = RowCount()
 
     def count(self) -> RowCount:
-        first = True
+        first = self.known is not None
         for window in windows(stretches(self.judged), self.window):
             self._window(window, first=first)
             first = False
@@ -96,7 +101,7 @@ class Deep:
         strangers = self.result.strangers.setdefault(name, Strangers())
         try:
             for piece in reader.pieces(low, high, everything=first):
-                if first:
+                if first and self.known:
                     place = piece.topic, piece.partition
                     strangers.note(place, self.known.outside(place, piece.offsets))
                 yield piece

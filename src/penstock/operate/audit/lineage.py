@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -53,6 +53,15 @@ class Reader:
         for file in self.snapshot.files():
             if everything or file.span is None or (file.span[0] <= high and low <= file.span[1]):
                 yield from self._file(file, kept.get(file.path.rsplit("/", 1)[-1]))
+
+    def of_files(self, paths: Sequence[str]) -> list[Piece] | None:
+        """The rows of these files, also of those whose rows were moved into others; None if one is gone."""
+        now = {file.path: file for file in self.snapshot.files()}
+        files = [now.get(path, File(path, 0, None, None)) for path in paths]
+        if not all(file.place(self.snapshot.table).exists() for file in files):
+            return None
+        kept = self.snapshot.kept()
+        return [piece for file in files for piece in self._file(file, kept.get(file.path.rsplit("/", 1)[-1]))]
 
     def _file(self, file: File, kept: Any) -> Iterator[Piece]:
         try:

@@ -134,7 +134,7 @@ class Audit:
                 findings.append(Finding("unproven", what, name, look.account.written, "Try again."))
             entries = Entries(look.account, self.scope, look.log, look.excuse or _blocked(look))
             findings += entries.enter(counted.judgements.get(name, ()))
-            if name in counted.strangers and not self.scope.since:
+            if name in counted.strangers:
                 findings += entries.strangers(counted.strangers[name])
         return self._verdict(findings, counted.written)
 
@@ -144,8 +144,10 @@ class Audit:
         letters = {name: reader for name, reader in readers.items() if is_letters(name)}
         return {name: reader for name, reader in readers.items() if name not in letters}, letters
 
-    def _territory(self) -> Territory:
+    def _territory(self) -> Territory | None:
         """What any batch has read, those included that were begun since the ledger was first looked at."""
+        if self.scope.since:
+            return None
         return Territory([*self.books.batches(), *self.books.in_flight(), *self.books.begun_since()])
 
     def _verdict(self, findings: list[Finding], written: int) -> Verdict:
