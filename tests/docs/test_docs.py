@@ -49,7 +49,7 @@ BASE: dict[str, Any] = {
 MACHINE = re.compile(r"/(?:work|root|home)/|pypi\.org|files\.pythonhosted|repo1?\.maven|maven\.org")
 PIPELINES, CONSOLES, PYTHON = blocks("yaml"), blocks("console"), blocks("python")
 NOT_ALONE = ("DeltaTable", "read_delta", "MyHarness", "load_pipeline", ".audit(")
-"""Words of blocks that need a table (the walk-through runs most of these), a file, a state or a class of the reader's own."""
+"""Words of blocks that need a table (the walk-through runs most of these), a file or a class of the reader's own."""
 ALONE = [block for block in PYTHON if not any(word in block.text for word in NOT_ALONE)]
 
 

