@@ -25,7 +25,7 @@ from penstock.ledger.ledger import age_of
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import not_behind
 from penstock.letters import Sender
-from penstock.observe.events import BatchStarted
+from penstock.observe.events import BatchStarted, PhaseStarted
 from penstock.plan import Outlets, Plan
 from penstock.ranges import Range
 from penstock.report import outcome_of, say_other_code, story_of, tell
@@ -44,7 +44,7 @@ STALE_SECONDS = 86_400
 
 def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range, ...]) -> None:
     """Publish one micro-batch. Spark commits its offsets only if this returns; if not, it comes again."""
-    clock = Clock()
+    clock = Clock(lambda phase: plan.emit(PhaseStarted(pipeline=plan.pipeline.name, batch_id=batch_id, phase=phase)))
     with clock.step("intent"):  # 1
         plan.losses.check(ranges)
         intent = plan.ledger.intend(batch_id, ranges, plan.fingerprint, plan.origin(part.topic for part in ranges))
