@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock import errors
-    from penstock.api import Pipeline, load_pipeline
     from penstock.formats.json import Json
     from penstock.formats.raw import Raw
-    from penstock.pipeline import DeadLetters, DeadLetterTopic, Every, Pace, Sink
+    from penstock.pipeline import DeadLetters, DeadLetterTopic, Every, Pace, Pipeline, Sink
     from penstock.sinks.delta import Delta
     from penstock.sinks.kafka import Topic
     from penstock.sources.options import Kafka
+    from penstock.spec import load_pipeline
     from penstock.stages import Check, Step
 
 _HOME = {
@@ -29,12 +29,12 @@ _HOME = {
     "Json": "penstock.formats.json",
     "Kafka": "penstock.sources.options",
     "Pace": "penstock.pipeline",
-    "Pipeline": "penstock.api",
+    "Pipeline": "penstock.pipeline",
     "Raw": "penstock.formats.raw",
     "Sink": "penstock.pipeline",
     "Step": "penstock.stages",
     "Topic": "penstock.sinks.kafka",
-    "load_pipeline": "penstock.api",
+    "load_pipeline": "penstock.spec",
 }
 
 __all__ = [

@@ -6,15 +6,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, PositiveInt, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    PositiveInt,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from penstock import rules, scopes
 from penstock.choice import Choice, did_you_mean
+from penstock.errors import InvalidPipeline
 from penstock.options import Duration, Field, Name, Options, Text, Wrong, all_of, detail
 from penstock.paths import FolderPath, Table, absolute, located
 from penstock.registry import formats, sinks, sources
 from penstock.sql.fields import RuleText
 from penstock.stages import Check, Step, named
+from penstock.verbs import Verbs
 
 
 class Sink(Options):
@@ -83,7 +93,7 @@ class Pace(Options):
     max_rows: PositiveInt = Field(1_000_000, description="Most rows of one batch, over all partitions.")
 
 
-class Pipeline(Options):
+class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name of pydantic's first version
     """A whole pipeline: read, decode, write, exactly once.
 
     Every path is absolute once the value is made. The fields stand in the order in which they are checked: a rule
@@ -91,6 +101,16 @@ class Pipeline(Options):
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=False)
+
+    def __init__(self, **sections: Any) -> None:
+        try:
+            super().__init__(**sections)
+        except ValidationError as error:
+            from penstock.spec import problems_of
+
+            raise InvalidPipeline(list(problems_of(error))) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # a file's value is not made through it
 
     folder: Path = Field(
         default_factory=Path.cwd,

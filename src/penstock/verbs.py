@@ -1,69 +1,57 @@
-"""The pipeline in Python: the same value as the file's, with the verbs of the command line as methods.
+"""The verbs of a pipeline in Python: those of the command line, as methods of the value.
 
-from penstock import load_pipeline
-pipeline = load_pipeline("orders.yaml")
-pipeline.preview(100)      # in a notebook: what the newest records become, and why some are rejected
-pipeline.plan()            # what it would do
-pipeline.run(spark)        # in the session that is there
+    from penstock import load_pipeline
+    pipeline = load_pipeline("orders.yaml")
+    pipeline.preview(100)      # in a notebook: what the newest records become, and why some are rejected
+    pipeline.plan()            # what it would do
+    pipeline.run(spark)        # in the session that is there
+
+The value is also the handle: this is the one place that reaches up, and only when a verb is called.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-
-from pydantic import ValidationError
-
-from penstock import pipeline as value
-from penstock import spec
-from penstock.errors import InvalidPipeline
+from typing import TYPE_CHECKING, Self, cast
 
 if TYPE_CHECKING:
+    import threading
+
     from pyspark.sql import SparkSession
 
     from penstock.observe.events import Emit
+    from penstock.operate.audit import Verdict
     from penstock.operate.looking import Look
     from penstock.operate.outline import Outline
     from penstock.operate.preview import Preview
+    from penstock.pipeline import Pipeline
 
 
-class Pipeline(value.Pipeline):
-    """A whole pipeline. Each key of the file is a keyword; `pipeline:` is `name`."""
+class Verbs:
+    """What a pipeline can be asked for."""
 
-    def __init__(self, **sections: Any) -> None:
-        try:
-            super().__init__(**sections)
-        except ValidationError as error:
-            raise InvalidPipeline(list(spec.problems_of(error))) from None
-
-    @classmethod
-    def of(cls, made: value.Pipeline) -> Pipeline:
-        """The value that the loader made, with its verbs."""
-        fields = {name: getattr(made, name) for name in value.Pipeline.model_fields}
-        return Pipeline.model_construct(made.model_fields_set, **fields)
-
-    def validate(self) -> Self:  # type: ignore[override]  # pydantic's own is of its first version, and deprecated
+    def validate(self) -> Self:
         """Check it again, as a whole. A value that was made is right already; a copy that was changed may not be."""
-        return type(self)(**{name: getattr(self, name) for name in value.Pipeline.model_fields})
+        return type(self)(**{name: getattr(self, name) for name in type(self._it).model_fields})
 
     def to_yaml(self) -> str:
         """The pipeline file of this value; what it gives loads as the same value."""
-        return spec.to_yaml(self)
+        from penstock.spec import to_yaml
+
+        return to_yaml(self._it)
 
     def plan(self, spark: SparkSession | None = None, *, offline: bool = False) -> Outline:
         """What it would do: stages, sinks, what the next batch would read. Nothing is written."""
-        return self._look(spark, None if offline else self._bootstrap()).outline()
+        return self._look(spark, ask=not offline).outline()
 
     def preview(self, rows: int = 100, spark: SparkSession | None = None) -> Preview:
         """What becomes of the newest records of its topics. No state is touched."""
-        return self._look(spark, self._bootstrap()).preview(rows)
+        return self._look(spark, ask=True).preview(rows)
 
     def explain(self, spark: SparkSession | None = None) -> str:
         """Spark's own plan of one batch, as text."""
-        return self._look(spark, None).explain()
+        return self._look(spark, ask=False).explain()
 
     def run(
         self,
@@ -81,17 +69,20 @@ class Pipeline(value.Pipeline):
 
         told = emit or lines_to(sys.stdout, as_json=False)
         options = RunOptions(once=once, accept_loss=accept_loss)
-        run(self, options, to_all(told, progress_to(Path(self.state))), stopping, spark)
+        run(self._it, options, to_all(told, progress_to(Path(self._it.state))), stopping, spark)
 
-    def _look(self, spark: SparkSession | None, bootstrap: str | None) -> Look:
-        from penstock.operate.looking import Look
+    def audit(
+        self,
+        *,
+        deep: bool = False,
+        since: str | None = None,
+        sink: str | None = None,
+        spark: SparkSession | None = None,
+    ) -> Verdict:
+        """Is every record in every sink exactly once? `deep` counts every row. Nothing is written."""
+        from penstock.operate.audit import audit
 
-        return Look(self, bootstrap, spark)
-
-    def _bootstrap(self) -> str:
-        from penstock.operate.reaching import bootstrap_of
-
-        return bootstrap_of(self)
+        return audit(self._it, deep=deep, since=since, sink=sink, spark=spark)
 
     def _repr_html_(self) -> str:
         """For a notebook: the file of this value."""
@@ -99,7 +90,12 @@ class Pipeline(value.Pipeline):
 
         return f"<pre>{escape(self.to_yaml())}</pre>"
 
+    def _look(self, spark: SparkSession | None, *, ask: bool) -> Look:
+        from penstock.operate.looking import Look
+        from penstock.operate.reaching import bootstrap_of
 
-def load_pipeline(path: str | Path, env: str | None = None, set: Mapping[str, str] | None = None) -> Pipeline:
-    """The pipeline of a file. Raises InvalidPipeline with every problem, each at its line."""
-    return Pipeline.of(spec.load_pipeline(path, env, set))
+        return Look(self._it, bootstrap_of(self._it) if ask else None, spark)
+
+    @property
+    def _it(self) -> Pipeline:
+        return cast("Pipeline", self)

@@ -48,7 +48,7 @@ spark: {spark.sql.shuffle.partitions: 8, spark.speculation: false, spark.x: 1e3,
 
 
 def made(text: str, folder: Path = Path("/data/jobs")) -> Pipeline:
-    return Pipeline.of(pipeline_from_text(text, folder=folder))
+    return pipeline_from_text(text, folder=folder)
 
 
 def problems_of(text: str) -> list[str]:

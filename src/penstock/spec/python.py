@@ -17,6 +17,8 @@ def problems_of(error: ValidationError) -> Iterator[Problem]:
     """Every problem of a value that could not be made. What was given is not printed: it may be a secret."""
     lines: Any = error.errors(include_url=False, include_input=False)
     for line in lines:
+        if line["type"] == "default_factory_not_called":  # follows from another problem
+            continue
         path: Path = tuple(part for part in line["loc"] if part not in ("[key]", "to"))
         yield Problem(WHERE, 0, 0, spelled(path), *_said(line["type"], line.get("ctx", {}), path))
 
