@@ -141,7 +141,8 @@ def test_a_table_that_is_beyond_delta_rs_and_beyond_spark_is_refused_in_words(ca
         "readerFeatures": ["martian"],
         "writerFeatures": ["martian"],
     }
-    schema = json.dumps({"type": "struct", "fields": []})
+    column = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
+    schema = json.dumps({"type": "struct", "fields": [column]})
     table = {"id": "1", "format": {"provider": "parquet", "options": {}}, "schemaString": schema}
     actions = [{"protocol": strange}, {"metaData": {**table, "partitionColumns": [], "configuration": {}}}]
     (log / f"{0:020d}.json").write_text("\n".join(json.dumps(action) for action in actions))

@@ -15,7 +15,7 @@ from penstock.sinks.delta.choose import committer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.sinks.delta.spark_table import Session
+    from penstock.sinks.delta.place import Session
 
 
 def committers(pipeline: Pipeline, session: Session | None = None) -> dict[str, Committer]:

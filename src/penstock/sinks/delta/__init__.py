@@ -10,7 +10,7 @@ from penstock.registry import sinks
 
 if TYPE_CHECKING:
     from penstock.sinks.contract import Committer
-    from penstock.sinks.delta.spark_table import Session
+    from penstock.sinks.delta.place import Session
 
 
 @sinks.register("delta")

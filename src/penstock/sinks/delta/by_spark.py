@@ -20,7 +20,8 @@ from penstock.sinks.delta import demands, history, log, ready
 from penstock.sinks.delta.changes import obstacles, tightened
 from penstock.sinks.delta.columns import check_partitioning, delta_fields, new_columns, same_partitioning
 from penstock.sinks.delta.once import another_batch, first_line, patiently, told
-from penstock.sinks.delta.spark_table import Look, Session, SparkTable, causes
+from penstock.sinks.delta.place import Session
+from penstock.sinks.delta.spark_table import Look, SparkTable, causes
 from penstock.sinks.delta.staged import SparkTarget
 from penstock.sinks.delta.target import Lineage, with_lineage, written_columns
 

@@ -11,7 +11,7 @@ from penstock.sinks.contract import Committer
 from penstock.sinks.delta.auto import AutoDelta
 from penstock.sinks.delta.by_spark import SparkDeltaCommitter
 from penstock.sinks.delta.committer import DeltaCommitter
-from penstock.sinks.delta.spark_table import Session
+from penstock.sinks.delta.place import Session
 from penstock.sinks.delta.target import Lineage
 
 

@@ -7,8 +7,7 @@ Delta's own snapshot is asked for state and watermark, because it is what Spark'
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +16,11 @@ from penstock.errors import SinkRefused, Unavailable
 from penstock.paths import is_catalog_name
 from penstock.sinks.delta import log
 from penstock.sinks.delta.once import first_line
+from penstock.sinks.delta.place import AtPath, Named, Place, Session
 from penstock.sinks.delta.state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Session = Callable[[], "SparkSession"]
-"""Gives the session, and makes it if there is none yet."""
-NO_TABLE = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
-OWN_CATALOG = "spark_catalog"
 
 
 @dataclass(frozen=True)
@@ -52,16 +47,11 @@ class SparkTable:
     def __init__(self, sink: str, table: str, session: Session) -> None:
         self.sink, self.table, self.session = sink, table, session
         self.named = is_catalog_name(table)
-
-    @property
-    def quoted(self) -> str:
-        """The table as SQL names it."""
-        parts = self.table.split(".") if self.named else ["delta", self.table]
-        return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+        self.place: Place = Named(sink, table, session) if self.named else AtPath(sink, table)
 
     def look(self) -> Look | None:
         """The newest version; None if there is no table. Creates nothing."""
-        location = self._location() if self.named else self.table
+        location = self.place.folder()
         if location is None or not log.exists(location):
             return None
         try:
@@ -87,7 +77,7 @@ class SparkTable:
         spark = self.session()
         jvm: Any = spark._jvm
         builder = jvm.io.delta.tables.DeltaTable.createIfNotExists(spark._jsparkSession)
-        builder = builder.tableName(self.quoted) if self.named else builder.location(self.table)
+        builder = builder.tableName(self.place.quoted) if self.named else builder.location(self.table)
         schema = spark._jsparkSession.parseDataType(json.dumps({"type": "struct", "fields": fields}))
         builder = builder.addColumns(schema)
         if partition_by:
@@ -95,7 +85,7 @@ class SparkTable:
         for name, value in properties.items():
             builder = builder.property(name, value)
         try:
-            self._room(spark)
+            self.place.make_room()
             builder.execute()
         except SinkRefused:
             raise
@@ -111,7 +101,7 @@ class SparkTable:
         reader = self.session().read.schema(StructType.fromJson({"type": "struct", "fields": nullable}))
         # Neither a `*` in a folder's name nor a `key=value` has a meaning here.
         rows = reader.option("__globPaths__", "false").option("recursiveFileLookup", "true")
-        writer = rows.parquet(*(str(path) for path in files)).writeTo(self.quoted)
+        writer = rows.parquet(*(str(path) for path in files)).writeTo(self.place.quoted)
         for name, value in options.items():
             writer = writer.option(name, value)
         writer.append()
@@ -143,69 +133,6 @@ class SparkTable:
         jvm: Any = self.session()._jvm
         return jvm.scala.Option.empty()
 
-    def _location(self) -> str | None:
-        """Where the catalog says that the table is."""
-        from pyspark.errors import AnalysisException
-
-        try:
-            [found] = self.session().sql(f"DESCRIBE DETAIL {self.quoted}").select("format", "location").collect()
-        except AnalysisException as error:
-            if str(error.getCondition()).split(".")[0] in NO_TABLE:
-                return self._remembered()
-            raise self._refused(f"cannot be used: {first_line(error)}") from error
-        if found.format != "delta":
-            raise self._refused(f"is no Delta table: the catalog says {found.format}.")
-        return self._local(found.location)
-
-    def _remembered(self) -> str | None:
-        """Where a table of a catalog that lives in memory is: it forgets every name, but their folders stay."""
-        folder = self._in_memory_folder()
-        if folder is None or not log.exists(folder):
-            return None
-        spark = self.session()
-        self._room(spark)
-        escaped = folder.replace("\\", "\\\\").replace("'", "\\'")
-        spark.sql(f"CREATE TABLE IF NOT EXISTS {self.quoted} USING delta LOCATION '{escaped}'")
-        return folder
-
-    def _in_memory_folder(self) -> str | None:
-        spark, parts = self.session(), self.table.lower().split(".")
-        if spark.conf.get("spark.sql.catalogImplementation") != "in-memory" or self._foreign:
-            return None
-        warehouse = self._local(str(spark.conf.get("spark.sql.warehouse.dir")))
-        schema = parts[-2] if len(parts) > 1 else "default"
-        return str(Path(warehouse, parts[-1]) if schema == "default" else Path(warehouse, f"{schema}.db", parts[-1]))
-
-    @property
-    def _foreign(self) -> bool:
-        """Is it a table of a catalog other than Spark's own?"""
-        parts = self.table.split(".")
-        return len(parts) > 2 and parts[0].lower() != OWN_CATALOG
-
-    def _room(self, spark: SparkSession) -> None:
-        """The schema of a new table must be there; in a catalog that lives in memory nobody but us can make it."""
-        if not self.named:
-            found = log.strangers(self.table)
-            if found:
-                raise self._refused(f"is no Delta table, and not empty: it holds {', '.join(found[:3])}.")
-            return
-        schema = self.quoted.rpartition(".")[0]
-        if schema and self._in_memory_folder() is not None:
-            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        elif schema and not spark.catalog.databaseExists(schema.replace("`", "")):
-            raise SinkRefused(
-                f"sink {self.sink}: the catalog has no schema {schema.replace('`', '')} for table {self.table}.",
-                data="penstock wrote nothing.",
-                remedy=f"Create it with SQL:  CREATE SCHEMA {schema.replace('`', '')}",
-            )
-
-    def _local(self, location: str) -> str:
-        scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", location)
-        if scheme and scheme[1].lower() != "file":
-            raise self._refused(f"lies on `{scheme[1]}` ({location}): that comes with running on a cluster.")
-        jvm: Any = self.session()._jvm
-        return str(jvm.org.apache.hadoop.fs.Path(location).toUri().getPath())
-
     def _unreadable(self, error: Exception) -> Exception:
         """Time may cure a disk that is away, but not a table that is newer than Spark's Delta, or broken."""
         found = [name for name, _ in causes(error)]
@@ -215,13 +142,6 @@ class SparkTable:
         if any(word in name for name in found for word in ("Protocol", "Feature", "IllegalState", "Analysis")):
             return SinkRefused(what, data="penstock wrote nothing to it.", remedy="Repair it, or name another table.")
         return Unavailable(what, data="Nothing was written to it.")
-
-    def _refused(self, what: str) -> SinkRefused:
-        return SinkRefused(
-            f"sink {self.sink}: {self.table} {what}",
-            data="penstock wrote nothing to it.",
-            remedy="Name another table.",
-        )
 
     def _not_created(self, error: Exception) -> SinkRefused:
         return SinkRefused(
