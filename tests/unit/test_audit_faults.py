@@ -48,7 +48,7 @@ def test_a_row_that_a_tampered_file_lacks_is_lost_and_named(case: HandMade) -> N
     rewrite(case, 5 - 1, lambda rows: rows.filter(pc.not_equal(rows["_offset"], 6)))
     quick, deep = both(case)
     assert (quick.verdict, quick.lost, quick.exit_code) == ("lost", 1, 1)
-    assert "and 1 rows instead of 2" in worst(quick)
+    assert "and 1 row instead of 2" in worst(quick)
     assert (deep.verdict, deep.lost, deep.doubled) == ("lost", 1, 0)
     assert "sink lake, batch 1, t-0: 1 record not there: t-0-6" in worst(deep)
     assert deep.sinks["lake"].partitions["t", 0].examples == ["t-0-6"]

@@ -36,7 +36,9 @@ def _changed(sink: str, snapshot: Snapshot, file: File, size: int) -> Finding:
     if rows is None or file.rows is None or rows == file.rows:
         more = "and cannot be read" if rows is None else "and as many rows as it should"
         return Finding("unproven", f"{what} {more}.", sink, file.rows or 0, DEEP, rows_decide=rows is not None)
-    return off_by(rows - file.rows, f"{what}, and {rows:,} rows instead of {file.rows:,}.", sink, "Restore it.")
+    return off_by(
+        rows - file.rows, f"{what}, and {counted(rows, 'row')} instead of {file.rows:,}.", sink, "Restore it."
+    )
 
 
 def _footer(snapshot: Snapshot, file: File) -> int | None:
