@@ -47,7 +47,7 @@ def test_a_file_of_records_becomes_a_pipeline_file_that_validates(here: Path) ->
     text = (here / "orders.yaml").read_text()
     for told in ("300 good, 1 rejected (0.3 %): invalid_json 1 (line 301)", "plain text 1"):
         assert told in text
-    for told in ("300 good, 1 rejected", "penstock validate orders.yaml", "penstock run orders.yaml --once"):
+    for told in ("300 good, 1 rejected", "penstock preview orders.yaml", "penstock run orders.yaml --once"):
         assert told in result.output
 
 

@@ -44,7 +44,7 @@ def next_commands(draft: Draft, records: str = "") -> list[str]:
     file = shlex.quote(draft.request.file)
     fill = [f"penstock dev up && penstock dev produce {draft.request.topic} --file {shlex.quote(records)}"]
     wanted = fill if records and not draft.request.brokers else []
-    return [*wanted, f"penstock validate {file}", f"penstock run {file} --once"]
+    return [*wanted, f"penstock preview {file}", f"penstock run {file} --once"]
 
 
 def _say(console: Console, line: str, style: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,3 +47,8 @@ def again(file: Path, env: str | None = None, sets: list[str] | None = None) -> 
     """How this file is named in a command that we propose: `orders.yaml --env prod --set brokers=...`."""
     given = [f"--set {name}=..." for name in values(sets)]  # the value may be a secret
     return " ".join([str(file), *([f"--env {env}"] if env else []), *given])
+
+
+def say_spark_starts() -> None:
+    """For a person who waits."""
+    print("Starting Spark, which takes some seconds ...", file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.loading import Env, File, Set, load
+from penstock.cli.loading import Env, File, Set, load, say_spark_starts
 
 
 def plan(
@@ -23,7 +23,7 @@ def plan(
     from penstock.operate.looking import Look
     from penstock.operate.reaching import bootstrap_of
 
-    found = Look(pipeline, None if offline else bootstrap_of(pipeline)).outline()
+    found = Look(pipeline, None if offline else bootstrap_of(pipeline), on_start=say_spark_starts).outline()
     if json:
         print(jsons.dumps(found.to_json(), indent=2))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.loading import Env, File, Set, load
+from penstock.cli.loading import Env, File, Set, load, say_spark_starts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,7 @@ def preview(
     from penstock.operate.looking import Look
     from penstock.operate.reaching import bootstrap_of
 
-    found = Look(pipeline, bootstrap_of(pipeline)).preview(rows)
+    found = Look(pipeline, bootstrap_of(pipeline), on_start=say_spark_starts).preview(rows)
     if json:
         print(jsons.dumps(as_data(found), default=str, indent=2))
     else:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.faults import explain
+from penstock.engine.given import check_given
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.renewal import Renewal
@@ -91,6 +92,8 @@ class Run:
 
     def to_the_end(self) -> None:
         began = time.monotonic()
+        if self.spark is not None:
+            check_given(self.spark, self.pipeline.name)
         with lease(self.state / "lease", self.pipeline.name, self.id), ExitStack() as stack:
             reason = self._tries(stack)
         seconds = round(time.monotonic() - began, 1)
@@ -178,7 +181,9 @@ class Run:
 
     def _session(self) -> SparkSession:
         """The session, made when it is first needed: what can be refused without a JVM is refused quickly."""
-        self.spark = self.spark or session(self.pipeline.name, self.pipeline.spark, self.log)
+        if self.spark is None:
+            self.spark = session(self.pipeline.name, self.pipeline.spark, self.log)
+            check_given(self.spark, self.pipeline.name)  # it may be one that was there
         return self.spark
 
     def _losses(self, cluster: Cluster) -> Losses:

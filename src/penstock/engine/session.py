@@ -96,7 +96,8 @@ def _java_options(settings: dict[str, str], log: Path) -> str:
     log.parent.mkdir(parents=True, exist_ok=True)
     config = log.with_name("log4j2.properties")
     config.write_text(LOG4J.format(log=log))
-    return f"-Dlog4j2.configurationFile={config.as_uri()} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+    own = f"-Dlog4j2.configurationFile={config.as_uri()} -Dderby.stream.error.file={log.with_name('derby.log')}"
+    return f"{own} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
 
 
 @contextmanager

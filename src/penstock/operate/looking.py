@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,9 @@ class Look:
     pipeline: Pipeline
     bootstrap: str | None
     """None where no broker is to be asked."""
-    spark: SparkSession | None = field(default=None)
+    spark: SparkSession | None = None
+    on_start: Callable[[], None] = field(default=lambda: None)
+    """Called before Spark is started, which takes some seconds."""
 
     @cached_property
     def flow(self) -> Flow:
@@ -42,6 +45,7 @@ class Look:
 
     def session(self) -> SparkSession:
         if self.spark is None:
+            self.on_start()
             log = Path(tempfile.mkdtemp(prefix="penstock-"), "spark.log")
             self.spark = session(self.pipeline.name, self.pipeline.spark, log)
         return self.spark
