@@ -24,7 +24,6 @@ from penstock.errors import TableChanged
 from penstock.ledger.ledger import age_of
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import not_behind
-from penstock.letters import Sender
 from penstock.observe.events import BatchStarted, PhaseStarted
 from penstock.plan import Outlets, Plan
 from penstock.ranges import Range
@@ -32,7 +31,8 @@ from penstock.report import outcome_of, say_other_code, story_of, tell
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Frozen, Receipt, TopicsCommitter, Watermarked
 from penstock.steps.legs import Pass
-from penstock.task import ToSinks, merged
+from penstock.worker.letters import Sender
+from penstock.worker.task import ToSinks, merged
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -55,7 +55,7 @@ def read(kafka: DevKafka, name: str) -> list[Record]:
 
 def origin(record: Record) -> tuple[int, int]:
     headers = dict(record.headers)
-    return int(headers["penstock.partition"]), int(headers["penstock.offset"])
+    return int(headers["penstock.partition"] or b""), int(headers["penstock.offset"] or b"")
 
 
 def test_every_record_is_in_its_tables_and_topics_once(

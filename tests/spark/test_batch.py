@@ -157,7 +157,7 @@ def test_rows_that_vanish_on_the_way_halt_the_batch(bench: Make, monkeypatch: py
 
 
 def _one_short(reports: list[str]) -> object:
-    from penstock.task import merged
+    from penstock.worker.task import merged
 
     files, tally = merged(reports)
     tally.of("t", 0).written["lake"] -= 1

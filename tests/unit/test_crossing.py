@@ -7,9 +7,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.crossing import OUT, from_form, numbers_of, settled, to_form
-from penstock.intake import whole_records
 from penstock.rows import SOURCE, Rows, Verdict
+from penstock.worker.crossing import OUT, from_form, numbers_of, settled, to_form
+from penstock.worker.intake import whole_records
 
 DATA = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 

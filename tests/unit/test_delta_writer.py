@@ -35,7 +35,7 @@ def written(folder: Path) -> list[dict[str, Any]]:
     return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
-def write(folder: Path, columns: pa.Schema, rows: list[dict[str, Any]]) -> list[tuple[int, str]]:
+def write(folder: Path, columns: pa.Schema, rows: list[dict[str, Any]]) -> list[tuple[int, str | None]]:
     """Write rows whose types are the table's, but nullable throughout; the misfits as (row, field)."""
     writer = DeltaWriter(target(folder, columns), "t")
     loose = pa.schema([pa.field(field.name, _loose(field.type)) for field in columns])

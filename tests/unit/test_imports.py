@@ -30,14 +30,12 @@ BASE = {
 CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
 COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
-TASK = {"crossing", "desk", "intake", "letters", "task"}
-"""What runs in the Python workers."""
-BATCH = {"batch", "clock", "conserve", "plan", "report"} | TASK
+BATCH = {"batch", "clock", "conserve", "plan", "report", "worker"}
 ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe"}
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     **dict.fromkeys(COMPONENTS, BASE),
-    "steps": BASE | CONTRACTS | TASK,
+    "steps": BASE | CONTRACTS | {"worker"},
     "ledger": BASE | CONTRACTS,
     "observe": BASE | CONTRACTS | {"ledger"},
     **dict.fromkeys(BATCH, BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger"}),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.desk import DEAD_LETTERS
 from penstock.engine.session import session as make_session
 from penstock.pipeline import Pipeline
 from penstock.sinks.contract import Committer
 from penstock.sinks.delta import Delta
 from penstock.sinks.delta.choose import committer
+from penstock.worker.desk import DEAD_LETTERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

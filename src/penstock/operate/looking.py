@@ -66,11 +66,11 @@ class Look:
 
 
 def explained(flow: Flow, spark: SparkSession) -> str:
-    from penstock.intake import FromSource
     from penstock.rows import SOURCE
     from penstock.steps.flow import Builder, spark_schema
     from penstock.steps.legs import legs_of
-    from penstock.task import ToSpark
+    from penstock.worker.intake import FromSource
+    from penstock.worker.task import ToSpark
 
     rows = spark.createDataFrame([], spark_schema(SOURCE))
     builder = Builder(rows, FromSource(flow.decode), flow.decode.columns(), 0)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.desk import DEAD_LETTERS
 from penstock.errors import PenstockError
 from penstock.paths import is_catalog_name
 from penstock.rows import DEAD_LETTER
@@ -18,6 +17,7 @@ from penstock.sinks.delta.handle import Handle
 from penstock.sinks.delta.target import with_lineage
 from penstock.sinks.delta.types import delta_type, sql
 from penstock.sinks.kafka import Topic
+from penstock.worker.desk import DEAD_LETTERS
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline

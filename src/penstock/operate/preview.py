@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.desk import DEAD_LETTERS
-from penstock.intake import FromSource
-from penstock.letters import Sender
 from penstock.pipeline import Pipeline
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, Target
 from penstock.steps.flow import Flow
 from penstock.steps.legs import Pass
 from penstock.tally import Fates
-from penstock.task import ToSinks, Work, merged
+from penstock.worker.desk import DEAD_LETTERS
+from penstock.worker.intake import FromSource
+from penstock.worker.letters import Sender
+from penstock.worker.task import ToSinks, Work, merged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

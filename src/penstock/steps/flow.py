@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from penstock.crossing import with_form
-from penstock.intake import FromSpark, Intake
 from penstock.steps.frame import Frame
 from penstock.steps.python import PythonStep
-from penstock.task import REPORT, Exit, ToSpark, Work
+from penstock.worker.crossing import with_form
+from penstock.worker.intake import FromSpark, Intake
+from penstock.worker.task import REPORT, Exit, ToSpark, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.crossing import with_form
 from penstock.errors import StepRefused
 from penstock.pipeline import Pipeline
 from penstock.rows import SOURCE, Rows
@@ -28,6 +27,7 @@ from penstock.steps.python import KEPT, PythonStep, visible
 from penstock.steps.queries import columns_of, queried
 from penstock.steps.routes import Route, routed
 from penstock.steps.staged import StagedStep, seen, shaped
+from penstock.worker.crossing import with_form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.intake import FromSource
 from penstock.rows import SOURCE
 from penstock.steps.flow import Builder, Flow, Stage, collected
 from penstock.steps.frame import Frame
 from penstock.steps.hunt import Record, hunt
 from penstock.steps.staged import StagedStep
-from penstock.task import ToSinks, ToStage
+from penstock.worker.intake import FromSource
+from penstock.worker.task import ToSinks, ToStage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

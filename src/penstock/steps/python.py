@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.crossing import numbers_of
 from penstock.errors import StepRefused
 from penstock.rows import HEADERS, Numbers, Rows, Verdict, headers_of, lineage_of
 from penstock.steps.functions import find
+from penstock.worker.crossing import numbers_of
 
 KEPT = ("_topic", "_partition", "_offset")
 """What a step must keep of the rows it keeps."""

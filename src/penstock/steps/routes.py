@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from penstock.crossing import ROUTE_PREFIX
 from penstock.errors import StepRefused
 from penstock.steps.attempt import attempt
 from penstock.steps.frame import LIVE, Frame, column
+from penstock.worker.crossing import ROUTE_PREFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

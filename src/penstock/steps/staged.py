@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.crossing import with_form
 from penstock.errors import StepRefused
 from penstock.steps.flow import spark_schema
 from penstock.steps.frame import OWN, Frame, column, out
 from penstock.steps.functions import NOTHING, find
 from penstock.steps.hunt import Record, is_one_of
 from penstock.steps.python import KEPT
+from penstock.worker.crossing import with_form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,17 +21,17 @@ import pyarrow as pa
 
 from penstock import Delta, Json, Kafka, Pipeline, Sink
 from penstock.clock import Clock
-from penstock.desk import DEAD_LETTERS
 from penstock.engine.tables import committers
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Intent, Manifest, Outcome
-from penstock.letters import Sender, dead_letters
 from penstock.origin import Origin
 from penstock.ranges import Positions, Range
 from penstock.report import outcome_of, story_of
 from penstock.rows import DEAD_LETTER, LINEAGE, SOURCE, Verdict
 from penstock.sinks.contract import Committer, Frozen, FrozenFile
 from penstock.tally import Fates, Tally
+from penstock.worker.desk import DEAD_LETTERS
+from penstock.worker.letters import Sender, dead_letters
 
 DATA = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
 AT = datetime(2026, 11, 1, tzinfo=UTC)

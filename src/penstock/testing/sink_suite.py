@@ -23,7 +23,7 @@ import pytest
 
 from penstock.errors import PenstockError, Refused, SinkRefused, TableChanged, Unavailable
 from penstock.rows import LINEAGE
-from penstock.sinks.contract import Committer, Frozen, Receipt, WriteKey
+from penstock.sinks.contract import Committer, Frozen, Receipt, Target, WriteKey
 
 COLUMNS = pa.schema(
     [
@@ -37,10 +37,16 @@ COLUMNS = pa.schema(
 RACES = 50
 
 
+class Staged(Committer, Protocol):
+    """A committer that knows where to stage by itself: the suite has no batches of its own."""
+
+    def prepare(self, columns: pa.Schema, stage: Path = ...) -> Target: ...
+
+
 class Harness(Protocol):
     """How the suite gets at a sink and at what others do to its target."""
 
-    def committer(self, schema: str = "evolve") -> Committer: ...
+    def committer(self, schema: str = "evolve") -> Staged: ...
 
     def another(self) -> Harness:
         """The same sort of sink with a target of its own."""
@@ -86,7 +92,7 @@ def key(batch_id: int, digest: str | None = None) -> WriteKey:
     return WriteKey("shop", 1, "lake", batch_id, digest or f"digest-{batch_id}")
 
 
-def freeze(committer: Committer, *batches: pa.RecordBatch, columns: pa.Schema = COLUMNS, tag: str = "0") -> Frozen:
+def freeze(committer: Staged, *batches: pa.RecordBatch, columns: pa.Schema = COLUMNS, tag: str = "0") -> Frozen:
     """What a batch with one task would have in its manifest, after a trip through JSON."""
     target = committer.prepare(columns)
     writer = target.writer(tag)
@@ -95,7 +101,7 @@ def freeze(committer: Committer, *batches: pa.RecordBatch, columns: pa.Schema = 
     return Frozen.from_json(Frozen(target.to_json(), tuple(writer.close())).to_json())
 
 
-def write(committer: Committer, batch_id: int, batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> Receipt:
+def write(committer: Staged, batch_id: int, batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> Receipt:
     return committer.commit(freeze(committer, batch, columns=columns), key(batch_id), {"ranges": {}})
 
 

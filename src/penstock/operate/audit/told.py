@@ -6,11 +6,11 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-from penstock import desk
 from penstock.ledger.records import Outcome
 from penstock.ranges import Range
 from penstock.sinks.kafka import names
 from penstock.tally import Fates
+from penstock.worker import desk
 
 Place = tuple[str, int]
 """Topic and partition."""

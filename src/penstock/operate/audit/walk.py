@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.desk import DEAD_LETTERS
 from penstock.errors import PenstockError
 from penstock.operate.audit.accounts import in_any_sink, totals
 from penstock.operate.audit.books import Batch, Books, Key
@@ -27,6 +26,7 @@ from penstock.operate.audit.told import is_letters
 from penstock.operate.audit.topic_looks import look_at_topics, topic_sinks
 from penstock.operate.audit.verdict import Verdict
 from penstock.operate.audit.where import folder_of
+from penstock.worker.desk import DEAD_LETTERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

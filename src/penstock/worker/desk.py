@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.letters import Sender, dead_letters
 from penstock.rows import Mask, Rows, Verdict, lineage_of
 from penstock.sinks.contract import Target, Writer, fitting
 from penstock.tally import Fates, Tally
+from penstock.worker.letters import Sender, dead_letters
 
 DEAD_LETTERS = "dead_letters"
 RAISED = "An expression of this sink raised an error on the record."

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.crossing import from_form
 from penstock.formats.contract import FormatOptions
 from penstock.rows import Rows
+from penstock.worker.crossing import from_form
 
 
 class Intake(Protocol):

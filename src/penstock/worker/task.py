@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.crossing import to_form
-from penstock.desk import Desk
-from penstock.intake import Intake
-from penstock.letters import Sender
 from penstock.rows import Mask, Rows
 from penstock.sinks.contract import FrozenFile, Target
 from penstock.tally import Tally
+from penstock.worker.crossing import to_form
+from penstock.worker.desk import Desk
+from penstock.worker.intake import Intake
+from penstock.worker.letters import Sender
 
 REPORT = "report string"
 """Spark's type of what a task returns at the end of a pass."""
