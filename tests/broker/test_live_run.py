@@ -45,6 +45,7 @@ def test_the_screen_holds_the_true_counts_when_it_ends(kafka: DevKafka, topic: T
     assert "running, generation 1, first run" in screen.text, "what matters scrolls by as a line"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [b"\x03\x03\x03", signal.SIGTERM], ids=["ctrl-c thrice", "sigterm"])
 def test_a_stop_finishes_the_batch_and_gives_the_terminal_back(
     kafka: DevKafka, topic: Topic, tmp_path: Path, stop: bytes | signal.Signals
@@ -95,6 +96,7 @@ def test_what_is_refused_at_once_shows_no_view(tmp_path: Path) -> None:
     assert screen.cursor_shown
 
 
+@pytest.mark.slow
 def test_plain_lines_on_wish(kafka: DevKafka, topic: Topic, tmp_path: Path) -> None:
     name = topic("orders")
     produce(kafka.bootstrap, name, values(0, 10))

@@ -40,6 +40,7 @@ def _live_through(case: Any, places: list[str]) -> None:
     assert counted.rejected, "some records were bad"
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_the_places_that_matter_loses_and_doubles_nothing(payments_case: Callable[..., Any]) -> None:
     _live_through(payments_case(pace={"max_rows": 1000}), QUICK)
 

@@ -26,7 +26,7 @@ PLACES = [
     *(f"after:tables:{name}" for name in ("dead_letters", "lake", "big")),
     "before:return",
 ]
-QUICK = ["after:tables:lake", "before:topics:marker", "before:topics:commit", "after:topics:commit", "before:return"]
+QUICK = ["after:tables:lake", "before:topics:commit", "after:topics:commit"]
 RUNS = int(os.environ.get("RUNS", "1"))
 _numbers = itertools.count(1)
 

@@ -96,7 +96,8 @@ def _java_options(settings: dict[str, str], log: Path) -> str:
     log.parent.mkdir(parents=True, exist_ok=True)
     config = log.with_name("log4j2.properties")
     config.write_text(LOG4J.format(log=log))
-    own = f"-Dlog4j2.configurationFile={config.as_uri()} -Dderby.stream.error.file={log.with_name('derby.log')}"
+    # Derby, the catalog's own store, would leave a log where the process stands; a path with a blank would not do
+    own = f"-Dlog4j2.configurationFile={config.as_uri()} -Dderby.stream.error.file={os.devnull}"
     return f"{own} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
 
 
