@@ -125,7 +125,8 @@ class Run:
         query = start_query(self._session(), batches, once=self.options.once, skip_losses=skip)
         try:
             renewal = Renewal(plan, self.emit)
-            watch(query, self.pipeline.name, self.emit, self.stopping, Silence(cluster, self.patience), renewal.tend)
+            silence, output = Silence(cluster, self.patience), self.log.with_name("spark.out")
+            watch(query, self.pipeline.name, self.emit, self.stopping, silence, renewal.tend, output)
         except StreamingQueryException as error:
             if isinstance(batches.failure, StopAsked):
                 return "stopped"

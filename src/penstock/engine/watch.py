@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.patience import Patience
-from penstock.observe.events import Emit, Progressed
+from penstock.observe.events import Emit, Progressed, Warned
 from penstock.ranges import positions_from_spark
 from penstock.sources.kafka import Cluster
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_SECONDS = 0.25
+SLOW_SECONDS = 180.0
 SILENCE_SECONDS = 15.0
 """Without progress for so long, ask the broker whether it is there."""
 
@@ -27,12 +29,13 @@ def watch(
     stopping: threading.Event,
     silence: Silence,
     idle: Callable[[], None],
+    log: Path,
 ) -> None:
     """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish.
 
     `idle` is called now and then while no batch is in hand.
     """
-    progress = _Progress(pipeline, emit)
+    progress, slow = _Progress(pipeline, emit), Slow(pipeline, emit, log)
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # Spark takes fractions of a second
         if progress.look(query):
             silence.broken()
@@ -44,6 +47,7 @@ def watch(
         else:
             silence.broken()
             idle()
+        slow.look(busy=busy)
     progress.look(query)
 
 
@@ -80,6 +84,29 @@ def lag_of(sources: Any) -> dict[str, int] | None:
         return None
     latest, end = map(positions_from_spark, told)
     return {f"{topic}-{part}": max(0, offset - end.get((topic, part), 0)) for (topic, part), offset in latest.items()}
+
+
+class Slow:
+    """Says that a batch takes very long: a step may hang. First after some minutes, then each time it has doubled."""
+
+    def __init__(self, pipeline: str, emit: Emit, log: Path) -> None:
+        self.pipeline, self.emit, self.log = pipeline, emit, log
+        self._since: float | None = None
+        self._next = SLOW_SECONDS
+
+    def look(self, *, busy: bool) -> None:
+        if not busy:
+            self._since, self._next = None, SLOW_SECONDS
+            return
+        self._since = self._since or time.monotonic()
+        seconds = time.monotonic() - self._since
+        if seconds >= self._next:
+            self._next *= 2
+            text = (
+                f"the batch in hand has taken {seconds / 60:.0f} minutes so far. If a step hangs, its stack is in "
+                f"{self.log}. To end the run now is safe (kill -9): the batch is done again, once."
+            )
+            self.emit(Warned(pipeline=self.pipeline, text=text))
 
 
 class Silence:

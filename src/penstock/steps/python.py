@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +19,8 @@ from penstock.worker.crossing import numbers_of
 
 KEPT = ("_topic", "_partition", "_offset")
 """What a step must keep of the rows it keeps."""
+HANGS_SECONDS = 60.0
+"""After so long in one call a function is taken to hang."""
 TIMESTAMP_TYPES = pa.array(["CreateTime", "LogAppendTime"])
 OWN = pa.schema(
     [
@@ -50,7 +55,9 @@ class PythonStep:
     def _in_parts(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], dict[int, str]]:
         """What the function gave, and the offsets on which it raised: a batch is halved down to the record."""
         try:
-            return [self.shaped(find(self.function, self.folder)(batch))], {}
+            with _stack_if_it_hangs():
+                made = find(self.function, self.folder)(batch)
+            return [self.shaped(made)], {}
         except StepRefused:
             raise
         except (Exception, SystemExit) as error:
@@ -137,6 +144,20 @@ class Joined:
             offset = self.rows.source["offset"][place].as_py()
             if offset not in failed:
                 yield place, Verdict(place, self.step.name, None, None, stage, drop=True)
+
+
+@contextmanager
+def _stack_if_it_hangs() -> Iterator[None]:
+    """A call that takes too long leaves its stack in the worker's log, where the run's warning points to."""
+    stream = sys.__stderr__
+    if stream is None:
+        yield
+        return
+    faulthandler.dump_traceback_later(HANGS_SECONDS, repeat=False, file=stream)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def visible(rows: Rows) -> pa.RecordBatch:
