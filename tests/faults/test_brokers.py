@@ -15,6 +15,8 @@ from penstock.testing.shop import Shop, watching
 @pytest.mark.timeout(1800)
 def test_each_broker_killed_in_turn_costs_nothing_but_time(tmp_path: Path) -> None:
     with cluster(tmp_path / "kafka") as kafka:
+        for topic in ("shop-in", "shop-feed", "shop-alarm", "shop-dead"):
+            kafka.create_topic(topic, 4)  # with three replicas, which Shop would not ask for
         case = Shop(tmp_path / "shop", kafka.bootstrap, "shop", pace={"max_rows": 2000})
         case.produce(4000)
         process = case.start()

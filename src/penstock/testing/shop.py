@@ -57,7 +57,7 @@ class Shop(Case):
         where = f"amount > {BIG}"
         spec = {
             "pipeline": name,
-            "source": {"kafka": {"brokers": [bootstrap], "topics": [self.source]}},
+            "source": {"kafka": {"brokers": bootstrap.split(","), "topics": [self.source]}},
             "decode": {"json": {"schema": SCHEMA}},
             "sinks": {
                 "lake": {"delta": {"table": "./lake/payments"}},
