@@ -44,10 +44,11 @@ def outcome_of(
 ) -> Outcome:
     """What the batch came to, with the totals of the generation carried on.
 
-    `clusters` are those that the batch moved a marker on: they have it, with rows or without.
+    `clusters` are those that the batch moved a marker on: they have it, with rows or without. A topic has no watermark
+    of its own.
     """
     last_written, targets = (dict(earlier.last_written), dict(earlier.targets)) if earlier else ({}, {})
-    written = [name for name in receipts if manifest.sinks[name].rows]
+    written = [name for name in receipts if manifest.sinks[name].rows and "table" in manifest.sinks[name].target]
     last_written |= dict.fromkeys([*written, *clusters], intent.batch_id)
     tables = {name: manifest.sinks[name].target.get("table_id") for name in written}
     targets |= {name: str(table) for name, table in tables.items() if table}

@@ -73,7 +73,7 @@ def test_nothing_outlives_a_demo_that_is_stopped(tmp_path: Path, how: signal.Sig
     folder = tmp_path / "demo"
     demo = start(folder)
     try:
-        wait_until(lambda: [p for p in processes_in(folder) if p.name() == "java" and is_spark(p)], "Spark runs")
+        wait_until(lambda: [p for p in processes_in(folder) if is_spark(p)], "Spark runs")
         demo.send_signal(how)
         demo.communicate(timeout=60)
         wait_until(lambda: not processes_in(folder), "every process has ended", 30)
@@ -84,6 +84,6 @@ def test_nothing_outlives_a_demo_that_is_stopped(tmp_path: Path, how: signal.Sig
 
 def is_spark(process: psutil.Process) -> bool:
     try:
-        return any("org.apache.spark.deploy" in word for word in process.cmdline())
+        return process.name() == "java" and any("org.apache.spark.deploy" in word for word in process.cmdline())
     except psutil.Error:
         return False  # it ended while we looked

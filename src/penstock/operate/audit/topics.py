@@ -118,8 +118,9 @@ def _compacted(client: Client, topics: tuple[str, ...]) -> bool:
     from confluent_kafka.admin import ConfigResource, ResourceType
 
     asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    admin = client.admin()  # kept until it has answered: without it the answers never come
     try:
-        answers = [future.result(10) for future in client.admin().describe_configs(asked, request_timeout=10).values()]
-    except KafkaException:  # not allowed to look: what is missing is then told as lost
+        answers = [future.result(10) for future in admin.describe_configs(asked, request_timeout=10).values()]
+    except (KafkaException, TimeoutError):  # not allowed to look: what is missing is then told as lost
         return False
     return any("compact" in str(settings["cleanup.policy"].value) for settings in answers)
