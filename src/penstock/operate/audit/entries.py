@@ -81,7 +81,7 @@ class Entries:
 
     def _deleted(self, each: Judgement) -> int:
         """How many of the missing records a declared change of the owner accounts for."""
-        rows = each.lost_rows or each.lost
+        rows = max(each.lost_rows, each.lost)  # a doubled row may stand where a lost one stood
         for change in self._changes(each):
             budget = self.budgets.setdefault(change.commit.version, change.budget)
             take = rows if budget is None else min(rows, budget)
