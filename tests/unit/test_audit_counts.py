@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.operate.audit import audit
@@ -72,6 +72,7 @@ def test_an_audit_in_many_windows_finds_the_same(tmp_path: Path, monkeypatch: py
     st.integers(0, 2**32),
     st.booleans(),
 )
+@example(["wwwww"], 1, False)  # a doubled row stands where a lost one stood
 def test_as_many_rows_are_found_lost_and_doubled_as_were_planted(texts: list[str], seed: int, moved: bool) -> None:
     chance = random.Random(seed)
     with TemporaryDirectory() as folder:
