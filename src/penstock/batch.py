@@ -35,6 +35,8 @@ from penstock.worker.letters import Sender
 from penstock.worker.task import ToSinks, merged
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
@@ -69,8 +71,8 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock, number: in
     """One pass over the batch, closed and written down. What it wrote is invisible until `publish`."""
     reading = Reading(intent.ranges)
     with clock.step("pass"):  # 2
-        end = _end(plan, intent)
-        stage = plan.ledger.stage / str(intent.batch_id)
+        stage = plan.ledger.stage_of(intent.batch_id)
+        end = _end(plan, intent, stage)
         reports = Pass(plan.flow, intent.batch_id, end, stage).over(reading.over(rows))
     with clock.step("conserve"):  # 3
         files, tally = merged(reports)
@@ -154,9 +156,8 @@ def _has(sink: Watermarked, intent: Intent) -> bool:
     return watermark is not None and watermark >= intent.batch_id
 
 
-def _end(plan: Plan, intent: Intent) -> ToSinks:
+def _end(plan: Plan, intent: Intent, stage: Path) -> ToSinks:
     """Where the rows of this batch go. Targets are made or checked here, before anything is written."""
-    stage = plan.ledger.stage / str(intent.batch_id)
     targets = {name: table.prepare(_columns(plan, name), stage) for name, table in plan.tables.items()}
     for cluster in plan.topics:
         targets |= {name: cluster.prepare(name, _columns(plan, name), stage) for name in cluster.sinks}

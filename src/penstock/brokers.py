@@ -1,7 +1,9 @@
-"""What people write about a Kafka cluster: addresses of brokers, names of topics. Source and sink share it."""
+"""What source and sink share of a Kafka cluster: addresses of brokers and names of topics as people write them, and
+where its clients log to."""
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Annotated, Literal, TypeVar
 
@@ -59,3 +61,12 @@ def _brokers(value: object) -> object:
 
 
 Brokers = Annotated[Literal["dev"] | tuple[Annotated[str, Noun("host:port")], ...], BeforeValidator(_brokers)]
+
+
+def quiet_log() -> logging.Logger:
+    """For Kafka's clients: what they say of themselves is not for the user's terminal."""
+    log = logging.getLogger("penstock.kafka")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
+    return log

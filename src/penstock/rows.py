@@ -11,6 +11,7 @@ import json
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -113,11 +114,17 @@ class Rows:
     def __len__(self) -> int:
         return int(self.source.num_rows)
 
+    @cached_property
     def good(self) -> Mask:
-        """Mask of the rows that are still on their way."""
+        """Mask of the rows that are still on their way. Not to be written to: every sink is given the same one."""
         mask = np.ones(len(self), dtype=np.bool_)
         mask[[verdict.row for verdict in self.verdicts]] = False
         return mask
+
+    @cached_property
+    def lineage(self) -> pa.RecordBatch:
+        """The lineage columns, by row."""
+        return lineage_of(self.source)
 
     def count(self, mask: Mask | None = None) -> int:
         """Records that have a row in this mask; without one, all records."""

@@ -13,11 +13,11 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import Refused, SinkRefused, TableChanged, Unavailable
-from penstock.sinks.contract import Frozen
+from penstock.sinks.contract import CLOSED, Frozen
 from penstock.sinks.kafka import Topic, directory
 from penstock.sinks.kafka.clusters import committers
 from penstock.sinks.kafka.committer import KafkaCommitter
-from penstock.sinks.kafka.names import CLOSED, MARKERS
+from penstock.sinks.kafka.names import MARKERS
 from penstock.testing.kafka import DevKafka, read_all
 from tests.broker.kafka_sink_kit import COLUMNS, Shop, freeze, key, rows, share_of, write
 

@@ -10,10 +10,11 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock.errors import PenstockError, TableChanged
+from penstock.sinks.contract import CLOSED
 from penstock.sinks.kafka import client
 from penstock.sinks.kafka import committer as committer_module
 from penstock.sinks.kafka.attempt import Attempt
-from penstock.sinks.kafka.names import CLOSED, transactional_id
+from penstock.sinks.kafka.names import transactional_id
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, read_all, up
 from tests.broker.kafka_sink_kit import COLUMNS, Shop, child, key, share_of, witness, write

@@ -20,7 +20,8 @@ from confluent_kafka.admin import (
 )
 
 from penstock.errors import SinkRefused, Unavailable
-from penstock.sinks.kafka.names import CLOSED, MARKERS
+from penstock.sinks.contract import CLOSED
+from penstock.sinks.kafka.names import MARKERS
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, read_all, up
 from tests.broker.kafka_sink_kit import Shop, child, key, share_of, write

@@ -24,8 +24,8 @@ import penstock
 ROOT = Path(penstock.__file__).parent
 
 BASE = {
-    "brokers", "choice", "errors", "failpoints", "files", "hadoop", "options", "origin", "paths", "pipeline",
-    "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally", "verbs", "version",
+    "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "options", "origin", "paths",
+    "pipeline", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally", "verbs", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""

@@ -6,10 +6,9 @@ import pytest
 from confluent_kafka import KafkaError
 
 from penstock.errors import Refused
-from penstock.sinks.contract import WriteKey
+from penstock.sinks.contract import CLOSED, WriteKey
 from penstock.sinks.kafka.fates import INVISIBLE, Fate, failure, fate_of
 from penstock.sinks.kafka.marker import STORY_BYTES, Marker
-from penstock.sinks.kafka.names import CLOSED
 from penstock.sinks.kafka.verdict import recognised
 
 

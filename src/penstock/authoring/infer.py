@@ -16,7 +16,8 @@ from penstock.authoring.evidence import Evidence, Path, Shape, kept
 from penstock.authoring.hints import is_secret
 from penstock.authoring.scalars import TOLERATED, UUID, boolean_shape, number_shape, text_shape
 from penstock.authoring.values import fits, kind_of
-from penstock.authoring.words import counted, share
+from penstock.authoring.words import share
+from penstock.counting import counted
 from penstock.formats.types import Type
 from penstock.rules import FORBIDDEN
 

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from penstock.authoring.recognise import COMPRESSED, MAGIC
 from penstock.authoring.sample import Sample, Taken
 from penstock.authoring.values import problem_with
-from penstock.authoring.words import counted
+from penstock.counting import counted
 from penstock.errors import PenstockError
 
 LONGEST = 16_000_000

@@ -15,7 +15,8 @@ from penstock.authoring.request import Request
 from penstock.authoring.sample import Content
 from penstock.authoring.scalars import quoted
 from penstock.authoring.schema_text import schema_lines
-from penstock.authoring.words import counted, listed, one_line, printable, share
+from penstock.authoring.words import listed, one_line, printable, share
+from penstock.counting import counted
 
 if TYPE_CHECKING:
     from penstock.authoring.draft import Draft

@@ -14,7 +14,8 @@ from penstock.authoring.evidence import Evidence, all_of, kept
 from penstock.authoring.recognise import OBJECT
 from penstock.authoring.render import outcome_in_words
 from penstock.authoring.schema_text import evidence_in_words
-from penstock.authoring.words import counted, listed, one_line, share, size_in_words
+from penstock.authoring.words import listed, one_line, share, size_in_words
+from penstock.counting import counted
 from penstock.formats.types import Type
 
 MOST_SHOWN = 40

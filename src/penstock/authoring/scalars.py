@@ -14,7 +14,8 @@ from penstock.authoring import hints
 from penstock.authoring.evidence import Shape
 from penstock.authoring.hints import hints_at
 from penstock.authoring.values import Number, fits
-from penstock.authoring.words import counted, share
+from penstock.authoring.words import share
+from penstock.counting import counted
 from penstock.formats.types import Type
 
 BIGINT, DOUBLE, STRING, WHOLE = Type("BIGINT"), Type("DOUBLE"), Type("STRING"), Type("DECIMAL", 38, 0)

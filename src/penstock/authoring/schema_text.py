@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from penstock.authoring.evidence import Evidence, kept
 from penstock.authoring.verify import Outcome
-from penstock.authoring.words import counted, listed, one_line, share
+from penstock.authoring.words import listed, one_line, share
+from penstock.counting import counted
 from penstock.formats.types import Type
 
 LONGEST_COMMENT = 150

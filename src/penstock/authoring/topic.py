@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import time
-import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.authoring.sample import Sample, Taken
-from penstock.authoring.words import counted, size_in_words
+from penstock.authoring.words import size_in_words
+from penstock.counting import counted
 from penstock.errors import Unavailable
 from penstock.sources.kafka import Cluster
+from penstock.sources.looking import looker, messages
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -86,7 +86,7 @@ def sample_topic(cluster: Cluster, topic: str, bounds: Bounds, progress: Progres
     parts = {
         number: Part(low[topic, number], high[topic, number], count, size) for number, count in wanted.items() if count
     }
-    late = _read(cluster.bootstrap, topic, parts, bounds.seconds, progress) if parts else False
+    late = _read(cluster, topic, parts, bounds.seconds, progress) if parts else False
     records = [
         Taken(f"partition {number} offset {offset}", value)
         for number, part in sorted(parts.items())
@@ -98,10 +98,10 @@ def sample_topic(cluster: Cluster, topic: str, bounds: Bounds, progress: Progres
     return Sample(records, f"topic {topic} at {cluster.bootstrap}", how, _remarks(parts, late, bounds))
 
 
-def _read(bootstrap: str, topic: str, parts: dict[int, Part], seconds: float, progress: Progress) -> bool:
+def _read(cluster: Cluster, topic: str, parts: dict[int, Part], seconds: float, progress: Progress) -> bool:
     """Fill the parts; true if time ran out. Where a look back finds too few, the next one goes further."""
     deadline = time.monotonic() + seconds
-    consumer = _consumer(bootstrap)
+    consumer = looker(cluster)
     try:
         for look in range(LOOKS):
             poor = {number: part for number, part in parts.items() if _is_poor(part, look)}
@@ -141,48 +141,13 @@ def _fill(
     while not all(part.done for part in poor.values()):
         if time.monotonic() > deadline:
             return False
-        for number, offset, value in _messages(consumer):
-            if offset is None or offset >= poor[number].high:
+        for (_, number), message in messages(consumer):
+            if message is None or message.offset() >= poor[number].high:
                 poor[number].done = True
             else:
-                poor[number].take(offset, value)
+                poor[number].take(message.offset(), message.value())
         progress(sum(len(part.found) for part in every.values()))
     return True
-
-
-def _messages(consumer: Consumer) -> Iterator[tuple[int, int | None, bytes | None]]:
-    """Partition, offset, value; no offset at the end of a partition."""
-    from confluent_kafka import KafkaError
-
-    for message in consumer.consume(500, timeout=0.2):
-        error: Any = message.error()
-        number: Any = message.partition()
-        if error is None:
-            yield number, message.offset(), message.value()
-        elif error.code() == KafkaError._PARTITION_EOF:
-            yield number, None, None
-
-
-def _consumer(bootstrap: str) -> Consumer:
-    """Partitions are assigned, nothing is subscribed and nothing committed: the cluster never hears of the group."""
-    from confluent_kafka import Consumer
-
-    quiet = logging.getLogger("penstock.kafka")
-    quiet.addHandler(logging.NullHandler())
-    quiet.propagate = False
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": f"penstock-init-{uuid.uuid4().hex}",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "isolation.level": "read_committed",
-        "auto.offset.reset": "earliest",
-        "allow.auto.create.topics": False,
-        "queued.max.messages.kbytes": 16_384,
-        "log_level": 0,
-    }
-    return Consumer(settings, logger=quiet)
 
 
 def _partitions(count: int) -> str:

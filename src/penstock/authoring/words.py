@@ -42,11 +42,6 @@ def listed(items: Iterable[str], most: int = 5) -> str:
     return ", ".join(every) if more <= 0 else f"{', '.join(every[:most])} and {more:,} more"
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 record`, `1,000 records`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
 def size_in_words(size: int) -> str:
     """A size for a person."""
     for unit, of in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):

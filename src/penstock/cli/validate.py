@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from penstock.cli.loading import Env, File, Set, load
+from penstock.counting import counted
 from penstock.errors import InvalidPipeline
 from penstock.pipeline import Pipeline
 from penstock.registry import formats, sinks, sources
@@ -47,8 +48,8 @@ def flow(pipeline: Pipeline) -> str:
     stages = [
         f"{sources.name_of(pipeline.source)} {_read(pipeline.source)}",
         _decoded(pipeline.decode),
-        *([_counted(len(pipeline.checks), "check")] if pipeline.checks else []),
-        *([_counted(len(pipeline.steps), "step")] if pipeline.steps else []),
+        *([counted(len(pipeline.checks), "check")] if pipeline.checks else []),
+        *([counted(len(pipeline.steps), "step")] if pipeline.steps else []),
         ", ".join(_end(sink.to, pipeline.folder) for sink in pipeline.sinks.values()),
     ]
     return " -> ".join(stages)
@@ -60,10 +61,6 @@ def _end(sink: Any, folder: Path) -> str:
     return f"{sinks.name_of(sink)} {where}".strip()
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' if count != 1 else ''}"
-
-
 def _read(source: Any) -> str:
     if source.pattern is not None:
         return f"topics like {source.pattern}"
@@ -73,7 +70,7 @@ def _read(source: Any) -> str:
 
 def _decoded(decode: Any) -> str:
     columns: dict[str, str] = getattr(decode, "column_types", dict)()
-    count = f" ({_counted(len(columns), 'column')})" if columns else ""
+    count = f" ({counted(len(columns), 'column')})" if columns else ""
     return f"{formats.name_of(decode)}{count}"
 
 

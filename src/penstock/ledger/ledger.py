@@ -134,12 +134,16 @@ class Ledger:
     # 4 freeze
     def manifest(self, intent: Intent) -> Manifest | None:
         """What an earlier try froze for this batch, if it got so far."""
-        folder = self.stage / str(intent.batch_id)
+        folder = self.stage_of(intent.batch_id)
         for number in reversed(self._manifests(intent.batch_id)):
             body = files.read_json(folder / f"manifest-{number}.json")
             if body is not None and body["digest"] == intent.digest:
                 return Manifest.from_json(body)
         return None
+
+    def stage_of(self, batch_id: int) -> Path:
+        """The batch's own folder: its manifests, and rows that are frozen outside of a table."""
+        return self.stage / str(batch_id)
 
     def free_number(self, batch_id: int) -> int:
         """The number that the next manifest of this batch has. To be asked before looking for one that is there."""
@@ -150,11 +154,11 @@ class Ledger:
 
         `number` was free when the writer looked. Asked for only now, it would be the next one, and both would win.
         """
-        path = self.stage / str(intent.batch_id) / f"manifest-{number}.json"
+        path = self.stage_of(intent.batch_id) / f"manifest-{number}.json"
         return Manifest.from_json(files.parse(path, files.create_once(path, files.to_json(manifest.to_json()))))
 
     def _manifests(self, batch_id: int) -> list[int]:
-        names = (path.stem.removeprefix("manifest-") for path in (self.stage / str(batch_id)).glob("manifest-*.json"))
+        names = (path.stem.removeprefix("manifest-") for path in self.stage_of(batch_id).glob("manifest-*.json"))
         return sorted(int(name) for name in names if name.isdecimal())
 
     # 7 outcome
@@ -187,7 +191,7 @@ class Ledger:
         """Stages of batches before the last one are not needed again: Spark replays at most the newest."""
         for number in files.numbered(self.stage):
             if number < batch_id:
-                files.remove_tree(self.stage / str(number))
+                files.remove_tree(self.stage_of(number))
 
 
 def age_of(manifest: Manifest) -> float:

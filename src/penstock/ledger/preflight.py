@@ -15,7 +15,6 @@ from penstock.ledger.damage import check_whole
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Outcome
 from penstock.ledger.standing import (
-    CLOSED,
     NOTHING,
     closed,
     label,
@@ -26,7 +25,7 @@ from penstock.ledger.standing import (
     ours,
 )
 from penstock.origin import Origin, same_origin
-from penstock.sinks.contract import Watermarked, Witness, app_id
+from penstock.sinks.contract import CLOSED, Watermarked, Witness, app_id
 
 
 class Preflight:

@@ -9,8 +9,6 @@ from penstock.ledger.records import Outcome
 from penstock.sinks.contract import Undone, Watermarked, Witness, app_id
 
 NOTHING = "Nothing was written."
-CLOSED = 2**63 - 1
-"""The watermark of a closed generation: no batch can be newer."""
 MARKER_LIFE = timedelta(days=6)
 """Kafka forgets a group's offsets after seven days, by default; a missing marker this old may have expired."""
 GENERATIONS = 8

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import Refused
-from penstock.ledger.standing import CLOSED, is_cluster, label
+from penstock.ledger.standing import is_cluster, label
 from penstock.operate.generation import Sinks
 from penstock.origin import Origin
 from penstock.ranges import Positions
-from penstock.sinks.contract import Watermarked, Witness, app_id
+from penstock.sinks.contract import CLOSED, Watermarked, Witness, app_id
 
 
 @dataclass(frozen=True)

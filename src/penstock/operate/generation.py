@@ -16,10 +16,10 @@ from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Outcome
-from penstock.ledger.standing import CLOSED, is_cluster, label, newest_generation
+from penstock.ledger.standing import is_cluster, label, newest_generation
 from penstock.origin import Origin, recreated
 from penstock.ranges import Positions
-from penstock.sinks.contract import Watermarked, Witness, WriteKey, app_id
+from penstock.sinks.contract import CLOSED, Watermarked, Witness, WriteKey, app_id
 
 Sinks = Mapping[str, Watermarked]
 Ids = Callable[[Iterable[str]], Origin]

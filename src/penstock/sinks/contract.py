@@ -6,6 +6,7 @@ manifest, and the committer makes exactly that visible, once, under a key that i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,19 @@ if TYPE_CHECKING:
 def app_id(pipeline: str, generation: int, sink: str) -> str:
     """Under which a generation of a pipeline commits to a sink."""
     return f"{pipeline}.g{generation}.{sink}"
+
+
+CLOSED = 2**63 - 1
+"""The watermark of a closed generation: no batch can be newer."""
+
+
+def told_in(text: Any) -> dict[str, Any]:
+    """The story that a commit or a marker carries as JSON text; nothing, where somebody else wrote it."""
+    try:
+        story = json.loads(text or "{}")
+    except (ValueError, TypeError):
+        return {}
+    return story if isinstance(story, dict) else {}
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from penstock.brokers import quiet_log
 from penstock.errors import PenstockError, Refused, Unavailable
 from penstock.origin import Origin
 from penstock.ranges import Positions, positions_to_spark
@@ -101,11 +101,8 @@ class Cluster:
 
         self.bootstrap, self.isolation = bootstrap, isolation
         self.id = ""
-        quiet = logging.getLogger("penstock.kafka")
-        quiet.addHandler(logging.NullHandler())
-        quiet.propagate = False
         self._admin = AdminClient(
-            {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "log_level": 0}, logger=quiet
+            {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "log_level": 0}, logger=quiet_log()
         )
 
     def partitions(self, timeout: float = 10) -> dict[str, list[int]]:

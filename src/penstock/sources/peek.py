@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,57 +13,38 @@ import pyarrow as pa
 from penstock.ranges import Positions
 from penstock.rows import SOURCE
 from penstock.sources.kafka import Cluster
+from penstock.sources.looking import looker, messages
 
 SECONDS = 20.0
 """How long to wait for records at most."""
 
 
-def peek(
-    cluster: Cluster, partitions: Iterable[tuple[str, int]], count: int, start: Positions | None = None
-) -> pa.RecordBatch:
-    """The newest records of these partitions, `count` at most in all; or the first ones from `start` on."""
+def peek(cluster: Cluster, partitions: Iterable[tuple[str, int]], count: int) -> pa.RecordBatch:
+    """The newest records of these partitions, `count` at most in all."""
     wanted = sorted(partitions)
     low, high = cluster.earliest(wanted), cluster.latest(wanted)
     each = -(-count // max(1, sum(high[part] > low[part] for part in wanted)))
-    begin = {
-        part: max(low[part], high[part] - each if start is None else start.get(part, low[part])) for part in wanted
-    }
-    found = list(_read(cluster, {part: at for part, at in begin.items() if at < high[part]}, high, each))
+    begin = {part: max(low[part], high[part] - each) for part in wanted if low[part] < high[part]}
+    found = list(_read(cluster, begin, high, each))
     found.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))
     return pa.RecordBatch.from_pylist(found[:count], SOURCE)
 
 
 def _read(cluster: Cluster, begin: Positions, high: Positions, each: int) -> Iterator[dict[str, Any]]:
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import TopicPartition
 
     left = dict.fromkeys(begin, each)
-    level = "read_committed" if cluster.isolation == "committed" else "read_uncommitted"
-    consumer = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap,
-            "group.id": f"penstock-peek-{uuid.uuid4().hex[:8]}",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": level,
-            "log_level": 0,
-        }
-    )
+    consumer = looker(cluster)
     try:
         consumer.assign([TopicPartition(topic, number, at) for (topic, number), at in begin.items()])
         deadline = time.monotonic() + SECONDS
         while left and time.monotonic() < deadline:
-            message = consumer.poll(0.2)
-            if message is None:
-                continue
-            part = (str(message.topic()), int(message.partition() or 0))
-            if message.error() is not None:
-                left.pop(part, None)  # the end of the partition
-                continue
-            if part in left:
-                yield _row(message)
-                left[part] -= 1
-            if left.get(part) == 0 or int(message.offset() or 0) >= high[part] - 1:
-                left.pop(part, None)
+            for part, message in messages(consumer):
+                if message is not None and part in left:
+                    yield _row(message)
+                    left[part] -= 1
+                if message is None or left.get(part) == 0 or message.offset() >= high[part] - 1:
+                    left.pop(part, None)
     finally:
         consumer.close()
 

@@ -17,6 +17,7 @@ from penstock.pipeline import Pipeline
 from penstock.rows import SOURCE, Rows
 from penstock.sql.expression import read_expression
 from penstock.sql.query import read_query
+from penstock.sql.scope import penstock_columns
 from penstock.sql.values import RowQuery
 from penstock.stages import Step
 from penstock.steps.checks import checked
@@ -25,7 +26,7 @@ from penstock.steps.frame import Frame, column
 from penstock.steps.functions import NOTHING, find, takes
 from penstock.steps.python import KEPT, PythonStep, visible
 from penstock.steps.queries import columns_of, queried
-from penstock.steps.routes import Route, routed
+from penstock.steps.routes import Route, learned, routed
 from penstock.steps.staged import StagedStep, seen, shaped
 from penstock.worker.crossing import with_form
 
@@ -48,6 +49,7 @@ class Learner:
         self.pipeline, self.session = pipeline, session
         self.columns: pa.Schema = pipeline.decode.columns()
         self.stages: list[Stage] = []
+        self._frames: dict[tuple[pa.Schema, bool], Frame] = {}
 
     def flow(self) -> Flow:
         if self.pipeline.checks:
@@ -103,13 +105,14 @@ class Learner:
     def _routes(self) -> tuple[str, ...]:
         """The sinks with expressions of their own; they are worked out in one Spark stage in front of the write."""
         routes = {name: route for name, route in routes_of(self.pipeline).items() if route}
-        for name, route in routes.items():
+        for name, route in [*routes.items()]:
             with _at(f"sinks.{name}"):
                 if route.where is not None:
                     _must_be(self._type_of(route.where), "boolean", route.where)
                 if route.topic is not None:
                     _must_be(self._type_of(route.topic), "string", route.topic)
-                routed(self._empty(), {name: route})
+                routes[name] = learned(route, self._type_of)
+                routed(self._empty(), {name: routes[name]})
         if routes:
             apply = partial(routed, routes=routes)
             self.stages.append(Stage("routes", "spark", self.columns, spark=apply))
@@ -117,11 +120,14 @@ class Learner:
 
     def _empty(self, *, strict: bool = False) -> Frame:
         """No rows, in the columns as they are here. `strict`: with NOT NULL where it holds for records on their way."""
-        form = with_form(self.columns)
-        if strict:
-            form = pa.schema([*self.columns, *(field for field in form if field.name not in self.columns.names)])
-        rows: DataFrame = self.session().createDataFrame([], spark_schema(form))
-        return Frame(rows, tuple(self.columns.names))
+        key = (self.columns, strict)
+        if key not in self._frames:
+            form = with_form(self.columns)
+            if strict:
+                form = pa.schema([*self.columns, *(field for field in form if field.name not in self.columns.names)])
+            rows: DataFrame = self.session().createDataFrame([], spark_schema(form))
+            self._frames[key] = Frame(rows, tuple(self.columns.names))
+        return self._frames[key]
 
     def _type_of(self, text: str) -> str:
         from pyspark.sql import functions as F  # noqa: N812
@@ -165,7 +171,7 @@ def columns_given(reference: str, folder: str, columns: pa.Schema, name: str) ->
     else:
         given = pa.schema([field for field in made.schema if not field.name.startswith("_")])
     PythonStep(name, reference, folder, given).shaped(made)  # refuses what is no batch, or has lost its lineage
-    strange = [field.name for field in made.schema if field.name.startswith("_") and field.name not in _allowed()]
+    strange = [field.name for field in made.schema if field.name.startswith("_") and field.name not in penstock_columns]
     if strange:
         raise StepRefused(
             f"python step {reference}: it makes {', '.join(strange)}; names that begin with `_` are penstock's own.",
@@ -182,12 +188,6 @@ def raised_on_nothing(reference: str, error: Exception) -> StepRefused:
         data=NOTHING,
         remedy="Let it return no rows, in the columns it gives, when it gets none.",
     )
-
-
-def _allowed() -> tuple[str, ...]:
-    from penstock.sql.scope import penstock_columns
-
-    return penstock_columns
 
 
 def routes_of(pipeline: Pipeline) -> dict[str, Route]:

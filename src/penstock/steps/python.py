@@ -45,7 +45,7 @@ class PythonStep:
 
     def over(self, rows: Rows) -> Rows:
         """The rows as the function gives them. Records it leaves out are dropped, under the step's name."""
-        given = np.flatnonzero(rows.good())
+        given = np.flatnonzero(rows.good)
         if not len(given):
             return _all_out(rows, self.columns)
         batch = visible(rows).take(pa.array(given))

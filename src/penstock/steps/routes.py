@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from penstock.errors import StepRefused
@@ -25,6 +25,8 @@ class Route:
     key: str | None = None
     topic: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    binary: frozenset[str] = frozenset()
+    """Those of its expressions that give BINARY, which is taken as it is. Learned before the first batch."""
 
     def __bool__(self) -> bool:
         return bool(self.where or self.key or self.topic or self.headers)
@@ -35,23 +37,19 @@ def routed(frame: Frame, routes: Mapping[str, Route]) -> Frame:
     from pyspark.sql import functions as F  # noqa: N812
 
     scope = frame.scope()
-    made = [
-        F.when(F.expr(LIVE), attempt(_struct(frame, route))).alias(ROUTE_PREFIX + name)
-        for name, route in routes.items()
-    ]
+    made = [F.when(F.expr(LIVE), attempt(_struct(route))).alias(ROUTE_PREFIX + name) for name, route in routes.items()]
     return Frame(scope.select(*map(column, frame.rows.columns), *made), frame.columns)
 
 
-def _struct(frame: Frame, route: Route) -> Column:
+def _struct(route: Route) -> Column:
     """Does the sink take the row; and if so, its key, topic and headers."""
     from pyspark.sql import functions as F  # noqa: N812
 
     take = F.lit(True) if route.where is None else F.coalesce(F.expr(route.where), F.lit(False))
-    key = F.lit(None) if route.key is None else as_bytes(frame, route.key, "kafka.key")
+    key = F.lit(None) if route.key is None else _bytes(route, route.key)
     topic = F.lit(None) if route.topic is None else F.expr(route.topic)
     headers = [
-        F.struct(F.lit(name).alias("key"), as_bytes(frame, text, f"kafka.headers.{name}").alias("value"))
-        for name, text in route.headers.items()
+        F.struct(F.lit(name).alias("key"), _bytes(route, text).alias("value")) for name, text in route.headers.items()
     ]
     listed = F.array(*headers) if headers else F.lit(None)
     values = {"key": key.cast("binary"), "topic": topic.cast("string"), "headers": listed.cast(HEADERS_TYPE)}
@@ -60,16 +58,23 @@ def _struct(frame: Frame, route: Route) -> Column:
     return F.struct(take.alias("take"), *(value.alias(name) for name, value in values.items()))
 
 
-def as_bytes(frame: Frame, text: str, where: str) -> Column:
+def _bytes(route: Route, text: str) -> Column:
     """The expression's value: BINARY as it is, anything else as its text."""
     from pyspark.sql import functions as F  # noqa: N812
 
     value = F.expr(text)
-    kind = frame.scope().select(value).schema[0].dataType.typeName()
-    if kind in ("array", "map", "struct"):
-        raise StepRefused(
-            f"{where}: `{text}` is of type {kind}; it must be one value.",
-            data="Nothing was written.",
-            remedy="Take a field of it, or turn it into text:  to_json(...)",
-        )
-    return value if kind == "binary" else value.cast("string").cast("binary")
+    return value if text in route.binary else value.cast("string").cast("binary")
+
+
+def learned(route: Route, type_of: Callable[[str], str]) -> Route:
+    """The route, knowing which of its expressions give BINARY. Refuses one that gives no single value."""
+    texts = {"kafka.key": route.key, **{f"kafka.headers.{name}": text for name, text in route.headers.items()}}
+    kinds = {where: type_of(text).partition("<")[0] for where, text in texts.items() if text is not None}
+    for where, kind in kinds.items():
+        if kind in ("array", "map", "struct"):
+            raise StepRefused(
+                f"{where}: `{texts[where]}` is of type {kind}; it must be one value.",
+                data="Nothing was written.",
+                remedy="Take a field of it, or turn it into text:  to_json(...)",
+            )
+    return replace(route, binary=frozenset(str(texts[where]) for where, kind in kinds.items() if kind == "binary"))

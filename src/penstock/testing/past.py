@@ -117,7 +117,7 @@ class Past:
         [part] = intent.ranges
         shares = {}
         for name, table in self.tables().items():
-            target = table.prepare(COLUMNS, self.ledger().stage / str(intent.batch_id))
+            target = table.prepare(COLUMNS, self.ledger().stage_of(intent.batch_id))
             writer = target.writer(f"{intent.batch_id}-{name}")
             if given.get(name):
                 writer.write(_rows(part.start, given[name]))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.rows import Mask, Rows, Verdict, lineage_of
+from penstock.rows import Mask, Rows, Verdict
 from penstock.sinks.contract import Target, Writer, fitting
 from penstock.tally import Fates, Tally
 from penstock.worker.letters import Sender, dead_letters
@@ -70,7 +70,7 @@ class Outlet:
 
     def take(self, rows: Rows, fates: Fates) -> list[Verdict]:
         """Write the rows of this sink. What it cannot take comes back: one verdict a record."""
-        good = rows.good()
+        good = rows.good
         wanted, refused = self._routed(rows, good)
         places = None if wanted.all() else np.flatnonzero(wanted)
         written = wanted
@@ -109,7 +109,7 @@ class Outlet:
 
     def _columns(self, rows: Rows, places: Any) -> pa.RecordBatch:
         """Data, lineage, and what else the writer asks for, of these rows."""
-        parts = [rows.data, lineage_of(rows.source)]
+        parts = [rows.data, rows.lineage]
         if self.extras:
             parts.append(self._extras(rows))
         whole = beside(*parts)

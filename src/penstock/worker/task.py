@@ -133,7 +133,7 @@ class _Staging:
         self.writer: pq.ParquetWriter | None = None
 
     def take(self, rows: Rows) -> Iterator[pa.RecordBatch]:
-        good = rows.good()
+        good = rows.good
         self.desk.note(rows)
         if not good.all():
             self.desk.take(taken(rows, ~good))

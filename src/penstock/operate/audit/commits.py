@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.counting import counted
 from penstock.operate.audit.books import Batch
-from penstock.operate.audit.findings import Finding, counted, off_by
+from penstock.operate.audit.findings import Finding, off_by
 from penstock.operate.audit.history import Commit
 from penstock.operate.audit.scope import DEEP
 from penstock.operate.audit.tablelog import TableLog

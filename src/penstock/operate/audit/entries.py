@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from penstock.counting import counted
 from penstock.operate.audit.aftermath import Change
 from penstock.operate.audit.deep import Strangers
-from penstock.operate.audit.findings import MOST_EXAMPLES, Finding, counted, listed
+from penstock.operate.audit.findings import MOST_EXAMPLES, Finding, listed
 from penstock.operate.audit.rows import Judgement
 from penstock.operate.audit.scope import Scope
 from penstock.operate.audit.tablelog import TableLog

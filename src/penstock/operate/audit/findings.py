@@ -50,11 +50,6 @@ def sorted_by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: ORDER.index(finding.kind)))
 
 
-def counted(number: int, noun: str, several: str = "") -> str:
-    """`1 row`, `1,203 rows`."""
-    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
-
-
 def listed(items: Iterable[object], most: int = 3) -> str:
     """`1, 2, 3 and 4 more`."""
     words = [str(item) for item in items]

@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from penstock.sinks.delta.log import LOG
+from penstock.sinks.contract import told_in
+from penstock.sinks.delta.log import LOG, actions_in
 
 DECLARED = {"DELETE", "UPDATE", "MERGE", "TRUNCATE", "WRITE", "REPLACE", "CREATE OR REPLACE", "STREAMING UPDATE"}
 """Operations by which an owner says that rows are to go or to change."""
@@ -113,7 +114,7 @@ def read_history(table: str, first: int = 0) -> History:
 
 def _commit(folder: Path, version: int) -> Commit:
     text = (folder / f"{version:020d}.json").read_text(encoding="utf-8")
-    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+    actions = actions_in(text)
     info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     adds = [action["add"] for action in actions if "add" in action]
     removes = [action["remove"] for action in actions if "remove" in action]
@@ -123,19 +124,11 @@ def _commit(folder: Path, version: int) -> Commit:
         parameters=info.get("operationParameters") or {},
         timestamp=int(info.get("timestamp") or 0),
         keys={action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action},
-        story=_story(info.get("userMetadata")),
+        story=told_in(info.get("userMetadata")),
         adds=tuple(map(_added, adds)),
         removes=tuple(each["path"] for each in removes),
         changes_data=any(each.get("dataChange", True) for each in (*adds, *removes)),
     )
-
-
-def _story(told: Any) -> dict[str, Any]:
-    try:
-        story = json.loads(told or "{}")
-    except (ValueError, TypeError):
-        return {}
-    return story if isinstance(story, dict) else {}
 
 
 def _added(add: dict[str, Any]) -> Added:

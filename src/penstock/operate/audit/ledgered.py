@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from penstock.counting import counted
 from penstock.operate.audit.books import Batch, Books, Generation, Key
 from penstock.operate.audit.chain import Break, breaks
-from penstock.operate.audit.findings import Finding, counted, listed
+from penstock.operate.audit.findings import Finding, listed
 from penstock.operate.audit.scope import DEEP, Scope
 from penstock.ranges import Range
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from penstock.operate.audit.findings import Finding, counted
+from penstock.counting import counted
+from penstock.operate.audit.findings import Finding
 from penstock.operate.audit.scope import DEEP, Scope
 from penstock.operate.audit.topics import TopicReader
 from penstock.sinks.contract import app_id

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.counting import counted
 from penstock.operate.audit.aftermath import Change
 from penstock.operate.audit.books import Key
 from penstock.operate.audit.commits import forged
 from penstock.operate.audit.counts import Territory
-from penstock.operate.audit.findings import MOST_EXAMPLES, Finding, counted, listed, off_by
+from penstock.operate.audit.findings import MOST_EXAMPLES, Finding, listed, off_by
 from penstock.operate.audit.history import Commit
 from penstock.operate.audit.lineage import Reader
 from penstock.operate.audit.scope import DEEP

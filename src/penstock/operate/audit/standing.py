@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.operate.audit.findings import Finding, counted, off_by
+from penstock.counting import counted
+from penstock.operate.audit.findings import Finding, off_by
 from penstock.operate.audit.scope import DEEP
 from penstock.operate.audit.snapshot import File, Snapshot
 from penstock.operate.audit.tablelog import TableLog

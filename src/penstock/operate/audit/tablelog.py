@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.ledger.standing import CLOSED
 from penstock.operate.audit.aftermath import Aftermath
 from penstock.operate.audit.books import Batch, Key
 from penstock.operate.audit.history import Commit
 from penstock.operate.audit.scope import Scope
 from penstock.operate.audit.snapshot import Snapshot
+from penstock.sinks.contract import CLOSED
 
 
 class TableLog:

@@ -6,17 +6,11 @@ is there when its rows are gone. Only the history knows.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from penstock.sinks.contract import Undone
-from penstock.sinks.delta.log import LOG
-
-CLOSED = 2**63 - 1
-"""The version under which a generation is closed: no batch."""
+from penstock.sinks.contract import CLOSED, Undone
+from penstock.sinks.delta.log import actions_in, batches_in, story_in, text_of
 
 
 @dataclass(frozen=True)
@@ -31,14 +25,14 @@ class Ours:
 def newest(table: str, app: str, version: int) -> Ours | None:
     """Our newest batch under this application id, looked for from this version backwards as far as the log goes."""
     for at in range(version, -1, -1):
-        text = _text(table, at)
+        text = text_of(table, at)
         if text is None:
             return None
         if app in text:
-            actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-            batches = [action["txn"]["version"] for action in actions if action.get("txn", {}).get("appId") == app]
+            actions = actions_in(text)
+            batches = batches_in(actions, app)
             if batches and batches[0] != CLOSED:
-                return Ours(at, batches[0], _story(actions))
+                return Ours(at, batches[0], story_in(actions))
     return None
 
 
@@ -53,7 +47,7 @@ def undone(table: str, app: str, version: int) -> list[Undone]:
         return []
     found: dict[int, Undone | None] = {ours.version: None}
     for at in range(ours.version + 1, version + 1):
-        text = _text(table, at)
+        text = text_of(table, at)
         name, parameters = _operation(text or "")
         before = found[at - 1]
         if name == "RESTORE":
@@ -82,28 +76,8 @@ def _replaces(name: str, parameters: dict[str, Any]) -> bool:
 
 
 def _operation(text: str) -> tuple[str, dict[str, Any]]:
-    for action in _actions(text):
+    for action in actions_in(text):
         if "commitInfo" in action:
             info = action["commitInfo"]
             return str(info.get("operation", "")), info.get("operationParameters") or {}
     return "", {}
-
-
-def _actions(text: str) -> Iterator[dict[str, Any]]:
-    return (json.loads(line) for line in text.splitlines() if line.strip())
-
-
-def _story(actions: list[dict[str, Any]]) -> dict[str, Any]:
-    told = next((action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action), None)
-    try:
-        story = json.loads(told or "{}")
-    except ValueError:
-        return {}
-    return story if isinstance(story, dict) else {}
-
-
-def _text(table: str, version: int) -> str | None:
-    try:
-        return Path(table, LOG, f"{version:020d}.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None

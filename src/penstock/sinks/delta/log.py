@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from penstock.files import sync
-from penstock.sinks.contract import FrozenFile
+from penstock.sinks.contract import FrozenFile, told_in
 
 LOG = "_delta_log"
 OLD_SECONDS = 86_400
@@ -60,13 +60,13 @@ def find_after(table: str, app: str, batch_id: int, version: int) -> Commit | No
 
 
 def _look(table: str, app: str, batch_id: int, versions: Iterable[int]) -> Commit | None:
-    return look(lambda version: _text(table, version), app, batch_id, versions)
+    return look(lambda version: text_of(table, version), app, batch_id, versions)
 
 
-def look(text_of: Callable[[int], str | None], app: str, batch_id: int, versions: Iterable[int]) -> Commit | None:
+def look(read: Callable[[int], str | None], app: str, batch_id: int, versions: Iterable[int]) -> Commit | None:
     """The commit of this batch among these versions, as far as the log goes."""
     for version in versions:
-        text = text_of(version)
+        text = read(version)
         if text is None:
             return None
         if app in text and (found := _read(text, app, batch_id)) is not None:
@@ -74,25 +74,33 @@ def look(text_of: Callable[[int], str | None], app: str, batch_id: int, versions
     return None
 
 
-def _text(table: str, version: int) -> str | None:
+def text_of(table: str, version: int) -> str | None:
+    """The commit of this version as it stands in the log; None where the log does not reach."""
     try:
         return _commit(table, version).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
 
 
+def actions_in(text: str) -> list[dict[str, Any]]:
+    """The actions of a commit."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def batches_in(actions: Iterable[dict[str, Any]], app: str) -> list[int]:
+    """The versions that a commit sets for this application id: ours are batches."""
+    return [action["txn"]["version"] for action in actions if action.get("txn", {}).get("appId") == app]
+
+
+def story_in(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """What a commit of ours says of its batch."""
+    return told_in(next((each["commitInfo"].get("userMetadata") for each in actions if "commitInfo" in each), None))
+
+
 def _read(text: str, app: str, batch_id: int) -> dict[str, Any] | None:
     """The story of a commit, if it is the one of this batch; empty if it has none of ours."""
-    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-    batches = [action["txn"]["version"] for action in actions if action.get("txn", {}).get("appId") == app]
-    if batch_id not in batches:
-        return None
-    told = next((action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action), None)
-    try:
-        story = json.loads(told or "{}")
-    except ValueError:
-        return {}
-    return story if isinstance(story, dict) else {}
+    actions = actions_in(text)
+    return story_in(actions) if batch_id in batches_in(actions, app) else None
 
 
 def keep(table: str, version: int) -> None:
@@ -103,11 +111,10 @@ def keep(table: str, version: int) -> None:
 
 def keep_whole(table: str, version: int) -> None:
     """The same for a commit of Spark's, which syncs nothing: the files that it added, their folders, and itself."""
-    text = _text(table, version)
+    text = text_of(table, version)
     if text is None:
         return  # cleaned from the log: it is older than any power cut that could matter
-    actions = (json.loads(line) for line in text.splitlines() if line.strip())
-    added = [Path(table, unquote(action["add"]["path"])) for action in actions if "add" in action]
+    added = [Path(table, unquote(action["add"]["path"])) for action in actions_in(text) if "add" in action]
     for path in (*added, *{file.parent for file in added}):
         sync(path)
     keep(table, version)

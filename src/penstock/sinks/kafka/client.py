@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.brokers import quiet_log
 from penstock.sinks.kafka.names import transactional_id
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ class Client:
     def admin(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
 
-        return AdminClient({**self._base(), "socket.timeout.ms": 10_000}, logger=_quiet())
+        return AdminClient({**self._base(), "socket.timeout.ms": 10_000}, logger=quiet_log())
 
     def consumer(self, group: str) -> Consumer:
         """For the markers of a group: it joins nothing, and reads no record. Only what is decided counts."""
         from confluent_kafka import Consumer
 
         own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_committed"}
-        return Consumer({**self._base(), **QUICK, **own}, logger=_quiet())
+        return Consumer({**self._base(), **QUICK, **own}, logger=quiet_log())
 
     def transaction(self, app: str, sending: Sending, limits: Mapping[str, int]) -> Producer:
         """A producer for one transaction. It needs no word of each record: one that fails makes the commit fail."""
@@ -94,7 +94,7 @@ class Client:
             **_sizes(limits),
             **own,
         }
-        return Producer(settings, logger=_quiet())
+        return Producer(settings, logger=quiet_log())
 
     def _base(self) -> dict[str, Any]:
         return {"bootstrap.servers": self.bootstrap, "log_level": 0, **self.settings}
@@ -109,15 +109,6 @@ def _sizes(limits: Mapping[str, int]) -> dict[str, int]:
         return {}
     largest, smallest = max(limits.values()), min(limits.values())
     return {"message.max.bytes": min(max(1_000, largest), 10**9), "batch.size": max(1, min(1_000_000, smallest))}
-
-
-def _quiet() -> logging.Logger:
-    """librdkafka's own log is kept off the terminal: what went wrong comes as an error."""
-    quiet = logging.getLogger("penstock.kafka")
-    if not quiet.handlers:
-        quiet.addHandler(logging.NullHandler())
-        quiet.propagate = False
-    return quiet
 
 
 def cause_of(error: BaseException) -> KafkaError:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import Unavailable
+from penstock.sinks.contract import CLOSED, told_in
 from penstock.sinks.kafka.client import Client, cause_of
 from penstock.sinks.kafka.fates import Fate, fate_of, permission
-from penstock.sinks.kafka.names import CLOSED, MARKERS, SHARD
+from penstock.sinks.kafka.names import MARKERS, SHARD
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
@@ -102,7 +103,7 @@ class Markers:
             try:
                 [found] = self._of(app).committed([TopicPartition(MARKERS, SHARD)], timeout=min(left, LOOK_SECONDS))
                 if found.error is None:
-                    return None if found.offset < 0 else Marker(found.offset, _read(found.metadata))
+                    return None if found.offset < 0 else Marker(found.offset, told_in(found.metadata))
                 raise KafkaException(found.error)
             except KafkaException as error:
                 if fate_of(cause_of(error)) is not Fate.AGAIN or time.monotonic() >= deadline:
@@ -151,12 +152,3 @@ def position(marker: Marker) -> TopicPartition:
     from confluent_kafka import TopicPartition
 
     return TopicPartition(MARKERS, SHARD, marker.offset, metadata=marker.written())
-
-
-def _read(metadata: str | None) -> dict[str, Any]:
-    """What a marker says; nothing, where somebody else moved it."""
-    try:
-        story = json.loads(metadata or "{}")
-    except ValueError:
-        return {}
-    return story if isinstance(story, dict) else {}

@@ -6,8 +6,6 @@ MARKERS = "penstock-markers"
 """The topic whose group offsets are the markers. Nothing is ever written to it."""
 SHARD = 0
 """The only transaction of a batch, so far; a marker's partition is its shard."""
-CLOSED = 2**63 - 1
-"""Marker and watermark of a closed generation: no batch can be newer."""
 
 TOPIC, PARTITION, OFFSET, PIPELINE = (
     "penstock.topic",
