@@ -31,7 +31,7 @@ CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
 COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
 BATCH = {"batch", "clock", "conserve", "plan", "report", "worker"}
-ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe"}
+ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     **dict.fromkeys(COMPONENTS, BASE),
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": BASE | CONTRACTS,
     "observe": BASE | CONTRACTS | {"ledger"},
     **dict.fromkeys(BATCH, BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger"}),
+    "schemas": BASE | CONTRACTS | {"formats"},
     "spec": BASE,
     "engine": ABOVE_BATCH,
     "operate": ABOVE_BATCH | {"engine", "spec"},
