@@ -6,6 +6,7 @@
     ├── Refused                        3   going on could lose or double data: nothing was written
     │   ├── StateHeld                      another process runs this pipeline
     │   └── SinkRefused                    a table that penstock must not write
+    ├── SchemaRefused                  2   rows cannot have this schema
     ├── DataLost                       4   the source deleted records before they were read
     ├── Unavailable                    1   time can cure it: `run` retries before it gives up
     ├── CheckStopped                   1   a check says to stop at such a record: nothing of its batch is visible
@@ -67,6 +68,12 @@ class StateHeld(Refused):
 
 class SinkRefused(Refused):
     """This table would be written wrongly, or not at all."""
+
+
+class SchemaRefused(PenstockError):
+    """A schema that rows cannot have, or that bytes cannot be read or written by."""
+
+    exit_code = 2
 
 
 class DataLost(PenstockError):

@@ -35,6 +35,7 @@ ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe", "sch
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     **dict.fromkeys(COMPONENTS, BASE),
+    "formats": BASE | {"schemas.contract"},
     "steps": BASE | CONTRACTS | {"worker"},
     "ledger": BASE | CONTRACTS,
     "observe": BASE | CONTRACTS | {"ledger"},
