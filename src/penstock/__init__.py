@@ -13,22 +13,24 @@ if TYPE_CHECKING:
     from penstock import errors
     from penstock.formats.json import Json
     from penstock.formats.raw import Raw
-    from penstock.pipeline import DeadLetters, DeadLetterTopic, Every, Pace, Pipeline, Sink
+    from penstock.pacing import Pace
+    from penstock.pipeline import DeadLetters, DeadLetterTopic, Pipeline, Sink
     from penstock.sinks.delta import Delta
     from penstock.sinks.kafka import Topic
     from penstock.sources.options import Kafka
     from penstock.spec import load_pipeline
     from penstock.stages import Check, Step
+    from penstock.triggers import Every
 
 _HOME = {
     "Check": "penstock.stages",
     "DeadLetterTopic": "penstock.pipeline",
     "DeadLetters": "penstock.pipeline",
     "Delta": "penstock.sinks.delta",
-    "Every": "penstock.pipeline",
+    "Every": "penstock.triggers",
     "Json": "penstock.formats.json",
     "Kafka": "penstock.sources.options",
-    "Pace": "penstock.pipeline",
+    "Pace": "penstock.pacing",
     "Pipeline": "penstock.pipeline",
     "Raw": "penstock.formats.raw",
     "Sink": "penstock.pipeline",

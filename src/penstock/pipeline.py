@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    PositiveInt,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 
-from penstock import rules, scopes
-from penstock.choice import Choice, did_you_mean
+from penstock import pacing, rules, scopes
+from penstock.choice import Choice
 from penstock.errors import InvalidPipeline
-from penstock.options import Duration, Field, Name, Options, Text, Wrong, all_of, detail
+from penstock.options import Duration, Field, Name, Options, Text, Wrong
+from penstock.pacing import Pace
 from penstock.paths import FolderPath, Table, absolute, located
 from penstock.registry import formats, sinks, sources
 from penstock.sql.fields import RuleText
 from penstock.stages import Check, Step, named
+from penstock.triggers import Every, Trigger
 from penstock.verbs import Verbs
 
 
@@ -59,38 +53,6 @@ class DeadLetters(Options):
 
     delta: Table = Field("", description="A Delta table. Default: `<state>/dead_letters`, unless `kafka` is given.")
     kafka: DeadLetterTopic | None = Field(None, description="A topic on the source's brokers.")
-
-
-class Every(Options):
-    """A batch starts at this interval."""
-
-    every: Duration = Field(description="How far apart batches start.")
-
-
-TRIGGERS = ("as_fast_as_possible", "available_now")
-
-
-def _trigger(value: object) -> object:
-    """`available_now`, `as_fast_as_possible`, or `{every: 10 seconds}`."""
-    if isinstance(value, Every) or (isinstance(value, str) and value in TRIGGERS):
-        return value
-    if isinstance(value, dict) and list(value) == ["every"]:
-        return Every.model_validate(value)
-    words = ("every", *TRIGGERS)
-    if isinstance(value, dict):
-        strange = [word for word in value if word not in words]
-        wrongs = [detail(Wrong(f"no such option.{did_you_mean(word, words)}"), (word, "[key]")) for word in strange]
-        alone = Wrong("needs one word, or `every` alone.", "Write it like  available_now  or  {every: 10 seconds}")
-        raise all_of("trigger", wrongs or [detail(alone)])
-    if isinstance(value, str) and value not in words and not value[:1].isdigit():
-        raise Wrong(f"no such trigger.{did_you_mean(value, words)}")
-    raise Wrong("needs one word, or `every` with a duration.", "Write it like  available_now  or  {every: 10 seconds}")
-
-
-class Pace(Options):
-    """How large a batch may be."""
-
-    max_rows: PositiveInt = Field(1_000_000, description="Most rows of one batch, over all partitions.")
 
 
 class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name of pydantic's first version
@@ -135,9 +97,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         validate_default=True,
         description="Where rejected records go.",
     )
-    trigger: Annotated[Literal["as_fast_as_possible", "available_now"] | Every, BeforeValidator(_trigger)] = Field(
-        Every(every=Duration("10 seconds")), description="When a batch starts."
-    )
+    trigger: Trigger = Field(Every(every=Duration("10 seconds")), description="When a batch starts.")
     pace: Pace = Field(Pace(), description="How large a batch may be.")
     spark: dict[str, Text] = Field(default_factory=dict, description="Spark settings, as Spark names them.")
 
@@ -192,6 +152,12 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         if placed.delta:
             rules.hold("dead_letters", rules.dead_letters(placed.delta, parts, info.data["state"]))
         return placed
+
+    @field_validator("pace")
+    @classmethod
+    def _pace_can_be_held(cls, pace: Pace, info: ValidationInfo) -> Pace:
+        rules.hold("pace", pacing.disagreements(info.data.get("trigger"), pace))
+        return pace
 
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:

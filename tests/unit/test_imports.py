@@ -24,20 +24,22 @@ import penstock
 ROOT = Path(penstock.__file__).parent
 
 BASE = {
-    "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "options", "origin", "paths",
-    "pipeline", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally", "verbs", "version",
+    "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "options", "origin", "pacing",
+    "paths", "pipeline", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally",
+    "triggers", "verbs", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
 COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
 BATCH = {"batch", "clock", "conserve", "plan", "report", "worker"}
-ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe", "schemas"}
+ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe", "pace", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     **dict.fromkeys(COMPONENTS, BASE),
     "formats": BASE | {"schemas.contract"},
     "steps": BASE | CONTRACTS | {"worker"},
     "ledger": BASE | CONTRACTS,
+    "pace": BASE,
     "observe": BASE | CONTRACTS | {"ledger"},
     **dict.fromkeys(BATCH, BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger"}),
     "schemas": BASE | CONTRACTS | {"formats"},

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.batch import write_batch
 from penstock.ledger.checkpoint import Checkpoint
-from penstock.pipeline import Every, Pipeline
+from penstock.pipeline import Pipeline
 from penstock.plan import Plan
 from penstock.ranges import Range, ranges_between
 from penstock.sources.kafka import Cluster, stream
+from penstock.triggers import seconds_between
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,5 +64,4 @@ def trigger(pipeline: Pipeline, *, once: bool) -> dict[str, Any]:
     """The pipeline's trigger in Spark's words."""
     if once or pipeline.trigger == "available_now":
         return {"availableNow": True}
-    seconds = pipeline.trigger.every.seconds if isinstance(pipeline.trigger, Every) else 0
-    return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
+    return {"processingTime": f"{round(seconds_between(pipeline.trigger) * 1000)} milliseconds"}

@@ -1,0 +1,49 @@
+"""How large a batch may be: the settings, and the goal that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import PositiveInt
+
+from penstock.options import Duration, Field, Options, Wrong
+from penstock.triggers import seconds_between
+
+
+class Pace(Options):
+    """How large a batch may be. The governor chooses its size between batches, and never exceeds `max_rows`."""
+
+    max_rows: PositiveInt = Field(1_000_000, description="Most rows of one batch, over all partitions.")
+    batch_target: Duration = Field(
+        Duration("20 seconds"), description="How long a batch should take; the governor chooses its size for it."
+    )
+    freshness: Duration | None = Field(
+        None, description="How old the newest visible row may be, while records come. In place of `batch_target`."
+    )
+
+    @classmethod
+    def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
+        if given.get("batch_target") is not None and given.get("freshness") is not None:
+            why = "`batch_target` and `freshness` are two goals, and one read limit cannot hold both."
+            yield Wrong(why, "Keep one of them.", at=("freshness", "[key]"))
+
+
+def disagreements(trigger: object, pace: Pace) -> Iterator[Wrong]:
+    """A goal that the trigger cannot reach."""
+    every = seconds_between(trigger)
+    if pace.freshness is not None and every >= pace.freshness.seconds:
+        why = f"a batch starts only every {every:g} s: a row can wait longer than that before it is even read."
+        yield Wrong(why, "Write  trigger: as_fast_as_possible,  or allow more time.", at=("freshness",))
+
+
+def seconds_of(trigger: object, pace: Pace) -> float:
+    """How long a batch may take.
+
+    A record that just missed a batch waits for that batch, and then for its own: with batches in a row, two of them
+    must fit into the freshness that is asked for.
+    """
+    if pace.freshness is None:
+        return pace.batch_target.seconds
+    every = seconds_between(trigger)
+    return min(pace.freshness.seconds / 2, pace.freshness.seconds - every) if every else pace.freshness.seconds / 2
