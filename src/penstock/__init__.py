@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from penstock import errors
     from penstock.formats.json import Json
     from penstock.formats.raw import Raw
+    from penstock.observing import Observe
     from penstock.pacing import Pace
     from penstock.pipeline import DeadLetters, DeadLetterTopic, Pipeline, Sink
     from penstock.sinks.delta import Delta
@@ -30,6 +31,7 @@ _HOME = {
     "Every": "penstock.triggers",
     "Json": "penstock.formats.json",
     "Kafka": "penstock.sources.options",
+    "Observe": "penstock.observing",
     "Pace": "penstock.pacing",
     "Pipeline": "penstock.pipeline",
     "Raw": "penstock.formats.raw",
@@ -47,6 +49,7 @@ __all__ = [
     "Every",
     "Json",
     "Kafka",
+    "Observe",
     "Pace",
     "Pipeline",
     "Raw",

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validato
 from penstock import pacing, rules, scopes
 from penstock.choice import Choice
 from penstock.errors import InvalidPipeline
+from penstock.observing import Observe
 from penstock.options import Duration, Field, Name, Options, Text, Wrong
 from penstock.pacing import Pace
 from penstock.paths import FolderPath, Table, absolute, located
@@ -99,6 +100,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     )
     trigger: Trigger = Field(Every(every=Duration("10 seconds")), description="When a batch starts.")
     pace: Pace = Field(Pace(), description="How large a batch may be.")
+    observe: Observe = Field(Observe(), description="How the pipeline shows itself.")
     spark: dict[str, Text] = Field(default_factory=dict, description="Spark settings, as Spark names them.")
 
     @field_validator("folder")

@@ -24,8 +24,8 @@ import penstock
 ROOT = Path(penstock.__file__).parent
 
 BASE = {
-    "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "options", "origin", "pacing",
-    "paths", "pipeline", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally",
+    "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "observing", "options", "origin",
+    "pacing", "paths", "pipeline", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally",
     "triggers", "verbs", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "sinks.contract"}
