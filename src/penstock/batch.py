@@ -30,9 +30,10 @@ from penstock.ranges import Range
 from penstock.report import outcome_of, say_other_code, story_of, tell
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Frozen, Receipt, TopicsCommitter, Watermarked
+from penstock.steps.flow import Flow
 from penstock.steps.legs import Pass
 from penstock.worker.letters import Sender
-from penstock.worker.task import ToSinks, merged
+from penstock.worker.task import ToSinks, merged, strange_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,11 +70,10 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
 
 def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock, number: int) -> Manifest:
     """One pass over the batch, closed and written down. What it wrote is invisible until `publish`."""
-    reading = Reading(intent.ranges)
     with clock.step("pass"):  # 2
-        stage = plan.ledger.stage_of(intent.batch_id)
-        end = _end(plan, intent, stage)
-        reports = Pass(plan.flow, intent.batch_id, end, stage).over(reading.over(rows))
+        reading, end, reports = _pass(plan, plan.flow, rows, intent)
+        if flow := plan.met(strange_in(reports), intent.batch_id):  # schemas nobody knew: what was read is void
+            reading, end, reports = _pass(plan, flow, rows, intent)
     with clock.step("conserve"):  # 3
         files, tally = merged(reports)
         none_stops(intent, tally)
@@ -85,6 +85,13 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock, number: in
     with clock.step("freeze"):  # 4
         done = Manifest(intent.digest, time.time(), read, tally, frozen, gaps)
         return plan.ledger.freeze(intent, done, number)
+
+
+def _pass(plan: Plan, flow: Flow, rows: DataFrame, intent: Intent) -> tuple[Reading, ToSinks, list[str]]:
+    """One read of the batch: how much was read, where it went, and every task's report."""
+    reading, stage = Reading(intent.ranges), plan.ledger.stage_of(intent.batch_id)
+    end = _end(plan, intent, stage)
+    return reading, end, Pass(flow, intent.batch_id, end, stage).over(reading.over(rows))
 
 
 def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:

@@ -10,6 +10,7 @@
     ├── DataLost                       4   the source deleted records before they were read
     ├── Unavailable                    1   time can cure it: `run` retries before it gives up
     ├── CheckStopped                   1   a check says to stop at such a record: nothing of its batch is visible
+    ├── SchemaStopped                  1   `schema_changes` says to stop: nothing of the batch is visible
     ├── NotConserved                   1   a batch's counts do not close: nothing of it is visible
     ├── TableChanged                   1   a table is no longer what the batch was frozen for
     └── SetupFailed                    1   a jar, Java or the embedded broker cannot be had
@@ -88,6 +89,10 @@ class Unavailable(PenstockError):
 
 class CheckStopped(PenstockError):
     """A check with `on_fail: stop` found a record that fails it."""
+
+
+class SchemaStopped(PenstockError):
+    """A producer's schema has changed in a way at which the pipeline is to stop."""
 
 
 class NotConserved(PenstockError):

@@ -16,6 +16,7 @@ from penstock.options import Duration, Field, Name, Options, Text, Wrong
 from penstock.pacing import Pace
 from penstock.paths import FolderPath, Table, absolute, located
 from penstock.registry import formats, sinks, sources
+from penstock.schemas.options import RegistryOptions, SchemaChanges
 from penstock.sql.fields import RuleText
 from penstock.stages import Check, Step, named
 from penstock.triggers import Every, Trigger
@@ -89,7 +90,9 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         description="Checkpoint, ledger, frozen batches, progress. Default `./state/<pipeline>`.",
     )
     source: Annotated[Any, Choice(sources)] = Field(description="Where records come from.")
+    registry: RegistryOptions | None = Field(None, description="The schema registry, for `decode` and for sinks.")
     decode: Annotated[Any, Choice(formats)] = Field(description="How a record's bytes become columns.")
+    schema_changes: SchemaChanges = Field(SchemaChanges(), description="What happens when a producer's schema changes.")
     checks: tuple[Check, ...] = Field((), strict=False, description="Rules on decoded fields, in order.")
     steps: tuple[Step, ...] = Field((), strict=False, description="Row-wise transformations, in order.")
     sinks: dict[Name, Sink] = Field(min_length=1, description="Where rows go, by name; written in this order.")
@@ -112,6 +115,17 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     @classmethod
     def _absolute_state(cls, state: str, info: ValidationInfo) -> str:
         return absolute(state, info.data["folder"]) if "folder" in info.data else state
+
+    @field_validator("registry")
+    @classmethod
+    def _registry_found(cls, given: RegistryOptions | None, info: ValidationInfo) -> RegistryOptions | None:
+        return located(given, info.data["folder"]) if given is not None and "folder" in info.data else given
+
+    @field_validator("decode")
+    @classmethod
+    def _decode_agrees(cls, given: Any, info: ValidationInfo) -> Any:
+        rules.hold("decode", rules.decode(given, info.data))
+        return given
 
     @field_validator("checks")
     @classmethod
@@ -139,7 +153,8 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         seen = scopes.final(info.data.get("decode") if "steps" in info.data else None, info.data.get("steps", ()))
         wrongs = rules.sinks(parts, seen, info.data.get("decode"), info.data.get("state"))
         among_topics = rules.topics(info.data.get("source"), parts)
-        rules.hold("sinks", [*wrongs, *among_topics, *scopes.routes(placed, seen)])
+        widened = rules.widening(info.data.get("schema_changes"), parts)
+        rules.hold("sinks", [*wrongs, *among_topics, *widened, *scopes.routes(placed, seen)])
         return placed
 
     @field_validator("dead_letters")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from penstock.formats.contract import FormatOptions
 from penstock.ledger.ledger import Ledger
 from penstock.observe.events import Emit
 from penstock.origin import Origin
@@ -14,6 +15,21 @@ from penstock.ranges import Positions
 from penstock.sinks.contract import Committer, TopicsCommitter, Watermarked
 from penstock.sources.losses import Losses
 from penstock.steps.flow import Flow
+
+
+class Schemas(Protocol):
+    """What a pipeline knows of its producers' schemas, where its format has a registry."""
+
+    def meet(self, strange: Mapping[tuple[str, int], int], batch_id: int) -> bool:
+        """Look up these topics and schema ids; True if some are new, so that the pass that met them is void.
+
+        Raises Unavailable where the registry does not answer, SchemaStopped where the policy says to stop.
+        """
+        ...
+
+    def format(self, *, closed: bool = False) -> FormatOptions:
+        """The format with all that is known now. `closed`: an id that is not known is not asked for any more."""
+        ...
 
 
 class Outlets(Protocol):
@@ -42,8 +58,24 @@ class Plan:
     """Where the first batch starts, if not where the pipeline file says."""
     origin: Callable[[Iterable[str]], Origin] = lambda _topics: Origin()
     """Asks the source which topics these names are now."""
+    schemas: Schemas | None = None
+    learn: Callable[[FormatOptions], Flow] | None = None
+    """Learns the stages anew for other columns."""
     known_unknown: set[str] = field(default_factory=set)
     """Unknown fields that were reported already."""
+
+    def met(self, strange: Mapping[tuple[str, int], int], batch_id: int) -> Flow | None:
+        """The flow for another pass over the batch, if the first met schemas that were not known; else None.
+
+        From the next batch on the plan's own flow knows them too, in new columns maybe.
+        """
+        if not strange or self.schemas is None or not self.schemas.meet(strange, batch_id):
+            return None
+        assert self.learn is not None, "who gives schemas says how to learn"
+        decode = self.schemas.format()
+        same = decode.columns().equals(self.flow.decode.columns())
+        self.flow = replace(self.flow, decode=decode) if same else self.learn(decode)
+        return replace(self.flow, decode=self.schemas.format(closed=True))
 
     @property
     def sinks(self) -> list[str]:

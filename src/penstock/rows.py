@@ -33,9 +33,15 @@ SOURCE = pa.schema(
         pa.field("timestamp", TIME),
         pa.field("timestamp_type", pa.int32()),
         pa.field("headers", pa.string()),
+        pa.field("schema_id", pa.int32()),
     ]
 )
-"""What a source hands over. `headers` is JSON text, `[{"key": ..., "value": base64}]`, null where there are none."""
+"""What a source hands over. `headers` is JSON text, `[{"key": ..., "value": base64}]`, null where there are none.
+
+`schema_id` is added by the decoder of a format that has such; the source itself has no such column.
+"""
+READ = tuple(name for name in SOURCE.names if name != "schema_id")
+"""The columns that the source itself gives."""
 
 LINEAGE = pa.schema(
     [

@@ -47,6 +47,23 @@ def default_dead_letters(state: str) -> str:
     return str(Path(state, "dead_letters"))
 
 
+def decode(format_: Any, given: Mapping[str, Any]) -> Iterator[Wrong]:
+    """A format whose records name their schemas needs a registry. `given`: what was read before it, where right."""
+    if hasattr(format_, "codec") and "registry" in given and given["registry"] is None:
+        why = "needs a registry: the records hold the ids of schemas, not the schemas."
+        yield Wrong(why, "Add a section  registry: {url: https://registry.example.com}")
+
+
+def widening(changes: Any, parts: Mapping[str, Any]) -> Iterator[Wrong]:
+    """Only Spark writes tables whose columns become wider."""
+    if getattr(changes, "widen", "") != "evolve":
+        return
+    for name, sink in parts.items():
+        if hasattr(sink, "table") and sink.writer != "spark":
+            why = "`schema_changes.widen: evolve` changes the type of a table's column, which only Spark's writer can."
+            yield Wrong(why, "Write  writer: spark", at=(name, "to", "delta"))
+
+
 def spark(settings: object) -> Iterator[Wrong]:
     """Settings, as they were written, that would break a guarantee."""
     for key, value in settings.items() if isinstance(settings, Mapping) else ():

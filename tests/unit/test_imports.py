@@ -26,15 +26,15 @@ ROOT = Path(penstock.__file__).parent
 BASE = {
     "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "observing", "options", "origin",
     "pacing", "paths", "pipeline", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql", "stages", "tally",
-    "triggers", "verbs", "version",
+    "triggers", "unread", "verbs", "version",
 }  # fmt: skip
-CONTRACTS = {"formats.contract", "sinks.contract"}
+CONTRACTS = {"formats.contract", "schemas.contract", "schemas.options", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
 COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
 BATCH = {"batch", "clock", "conserve", "plan", "report", "worker"}
 ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe", "pace", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
-    **dict.fromkeys(BASE, BASE),
+    **dict.fromkeys(BASE, BASE | {"schemas.options"}),
     **dict.fromkeys(COMPONENTS, BASE),
     "formats": BASE | {"schemas.contract"},
     "steps": BASE | CONTRACTS | {"worker"},

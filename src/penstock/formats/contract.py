@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.rows import Verdict
+    from penstock.rows import Numbers, Verdict
 
 
 class Decoded(NamedTuple):
@@ -18,6 +18,8 @@ class Decoded(NamedTuple):
     verdicts: list[Verdict]
     unknown: dict[str, int]
     """Fields that the schema does not name -> in how many values each was seen (the first 100 names)."""
+    schema_ids: pa.Array | None = None
+    """The id of the schema that each value was written with, where the format has such."""
 
 
 class Decoder(Protocol):
@@ -28,6 +30,27 @@ class Decoder(Protocol):
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """Decode every value. Bad bytes end in a verdict; nothing raises because of data."""
+        ...
+
+
+@runtime_checkable
+class DecoderByTopic(Protocol):
+    """A decoder that reads the values of each topic in a way of its own: by the schemas of its subject."""
+
+    columns: pa.Schema
+
+    def of_topic(self, topic: str) -> TopicDecoder: ...
+
+
+class TopicDecoder(Decoder, Protocol):
+    """Decodes the values of one topic; knows which schemas nobody has looked up yet."""
+
+    def strange(self, values: pa.BinaryArray) -> Numbers:
+        """One row for each schema id that is not known yet: while there are such, the pass is void."""
+        ...
+
+    def unread(self, values: pa.BinaryArray) -> Decoded:
+        """These values as `unknown_schema`."""
         ...
 
 

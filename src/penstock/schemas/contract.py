@@ -6,8 +6,8 @@ all writers' schemas are resolved to (the reader's): it moves only by the policy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from penstock.formats.types import Field
@@ -76,21 +76,72 @@ class Registry(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Writer:
+    """How the records of one schema id in one topic are read."""
+
+    subject: str
+    """Under which the topic's schemas are kept, by the pipeline's naming."""
+    schema: Schema
+    parked: str = ""
+    """Why its records are parked, in words; empty where they are read."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a pipeline knows of its schemas: its row type, and how each writer's records are brought into it.
+
+    A value, small and picklable: it travels to the tasks. It changes only by a new revision that is kept in the state.
+    """
+
+    fields: tuple[Field, ...]
+    """The row type: the columns of all subjects, united by name."""
+    readers: Mapping[str, Schema] = field(default_factory=dict)
+    """Subject -> the schema that its records are resolved to (see `Codec.evolved`)."""
+    writers: Mapping[tuple[str, int], Writer] = field(default_factory=dict)
+    """Topic and schema id -> how such records are read. What is not here is not known yet."""
+    revision: int = 0
+
+
 class Codec(Protocol):
-    """One format of schemas: what a schema says of a row, and how bytes written with it are read."""
+    """One format of schemas: what a schema says of a row, and how bytes written with it are read.
+
+    An options model of `decode` gives the one that its settings describe (`RegistryDecode.codec()`).
+    """
+
+    def name(self, schema: Schema) -> str:
+        """The full name of the record (Avro), of the first message (Protobuf), or the title (JSON Schema); `by_record`
+        names subjects so. Empty if there is none."""
+        ...
 
     def fields(self, schema: Schema) -> tuple[Field, ...]:
         """The row type that this schema describes. Raises SchemaRefused where rows cannot have it."""
         ...
 
     def changes(self, before: Schema, after: Schema) -> Sequence[Change]:
-        """How `after` differs from `before`."""
+        """What the row type of `before` would have to bear for records written with `after`.
+
+        `before` is a reader's schema (see `evolved`), `after` one of a producer's. Nothing is said of what resolves by
+        itself: an `int` read as a `long`, a field of the same number. `drop`: a field of `before` that `after` has
+        not; `incompatible`, if it may not be null and has no default. `widen`: `before` is too narrow.
+        """
+        ...
+
+    def evolved(self, before: Schema, after: Schema, taken: Sequence[Change]) -> Schema:
+        """The reader's schema that has these changes of `after` in it, and else stays as `before` is.
+
+        Fields that `before` has keep their names (a rename is remembered as an alias or by its number), also those that
+        `after` has not. New fields may be null. The id is that of `after`. The text is the codec's own affair: it need
+        not be a schema that a registry would take, but `fields`, `changes` and `payloads` take it as `before`.
+        """
         ...
 
     def payloads(self, writer: Schema, reader: tuple[Field, ...], readers: Schema) -> Decoder:
         """A decoder of payloads without their frame, written with `writer`, into the columns `reader`.
 
         `readers` is the schema that the columns were taken from: names, aliases and numbers are resolved by it.
+        A column that it does not have (another subject's) is null. Payloads are never null.
         Bytes that do not hold such a record exactly get the code `bad_payload`; nothing raises because of data.
+        What stands between the schema id and the record (Protobuf's message indexes) is part of the payload.
         """
         ...

@@ -17,7 +17,6 @@ OWN = {
     "_timestamp_type": "CASE __timestamp_type WHEN 0 THEN 'CreateTime' WHEN 1 THEN 'LogAppendTime' END",
     "_headers": "transform(from_json(__headers, 'ARRAY<STRUCT<key: STRING, value: STRING>>'), "
     "h -> named_struct('key', h.key, 'value', unbase64(h.value)))",
-    "_schema_id": "CAST(NULL AS INT)",
 }
 """Columns that users may read and that are worked out only where somebody does."""
 LIVE = "__out IS NULL"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.rows import SOURCE
+from penstock.rows import READ
 from penstock.steps.flow import Builder, Flow, Stage, collected
 from penstock.steps.frame import Frame
 from penstock.steps.hunt import Record, hunt
@@ -31,7 +31,7 @@ class Pass:
     def over(self, source: DataFrame) -> list[str]:
         """Source rows in, every task's report out."""
         first, *later = legs_of(self.flow.stages)
-        needed = [name for name in SOURCE.names if self.flow.stages or name != "timestamp_type"]  # each costs CPU
+        needed = [name for name in READ if self.flow.stages or name != "timestamp_type"]  # each costs CPU
         decode = self.flow.decode
         builder = Builder(source.select(*needed), FromSource(decode), decode.columns(), self.batch_id)
         builder.add_all(first)

@@ -164,7 +164,8 @@ def visible(rows: Rows) -> pa.RecordBatch:
     """What a step sees of the rows: their data, and penstock's own columns."""
     source = rows.source
     types = source["timestamp_type"] if "timestamp_type" in source.schema.names else pa.nulls(len(rows), pa.int32())
-    own = [TIMESTAMP_TYPES.take(types), source["key"], headers_of(source), pa.nulls(len(rows), pa.int32())]
+    ids = source["schema_id"] if "schema_id" in source.schema.names else pa.nulls(len(rows), pa.int32())
+    own = [TIMESTAMP_TYPES.take(types), source["key"], headers_of(source), ids]
     lineage = lineage_of(source)
     arrays = [*rows.data.columns, *lineage.columns, *own]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*rows.data.schema, *lineage.schema, *OWN]))

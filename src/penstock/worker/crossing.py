@@ -35,6 +35,7 @@ CARRIED = {
     "_offset": "offset",
     "_timestamp": "timestamp",
     "_key": "key",
+    "_schema_id": "schema_id",
     "__timestamp_type": "timestamp_type",
     "__value": "value",
     "__headers": "headers",

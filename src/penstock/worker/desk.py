@@ -16,6 +16,9 @@ from penstock.tally import Fates, Tally
 from penstock.worker.letters import Sender, dead_letters
 
 DEAD_LETTERS = "dead_letters"
+UNKNOWN_SCHEMA = "unknown_schema"
+MOST_STRANGE = 1000
+"""Unknown schema ids that a task tells of; a stream of random bytes must not fill its report."""
 RAISED = "An expression of this sink raised an error on the record."
 
 
@@ -27,6 +30,8 @@ class Desk:
         self.outlets = [Outlet(name, target, tag) for name, target in targets.items()]
         self.letters: dict[str, Writer] = {name: target.writer(tag) for name, target in letters.items()}
         self.tally = Tally()
+        self.strange: Counter[tuple[str, int]] = Counter()
+        """Topic and schema id of records whose schema is not known."""
 
     def take(self, rows: Rows) -> None:
         """Write every row of one partition's batch somewhere, and count its records."""
@@ -37,6 +42,8 @@ class Desk:
         for verdict in rows.verdicts:
             kind = fates.dropped if verdict.drop else fates.stopped if verdict.stop else fates.rejected
             kind[verdict.code] += 1
+            if verdict.code == UNKNOWN_SCHEMA:
+                self._note_strange(source, verdict.row)
         for outlet in self.outlets:
             self._bury(source, outlet.take(rows, fates))
         self._bury(source, [verdict for verdict in rows.verdicts if not verdict.drop and not verdict.stop])
@@ -48,6 +55,11 @@ class Desk:
         self.tally.note_unknown(rows.unknown)
         return fates
 
+    def _note_strange(self, source: pa.RecordBatch, row: int) -> None:
+        key = source["topic"][row].as_py(), source["schema_id"][row].as_py()
+        if key in self.strange or len(self.strange) < MOST_STRANGE:
+            self.strange[key] += 1
+
     def _bury(self, source: pa.RecordBatch, verdicts: list[Verdict]) -> None:
         if verdicts:
             letters = dead_letters(self.sender, source, verdicts)
@@ -58,7 +70,8 @@ class Desk:
         """Finish every file; say what was written and what became of each record."""
         writers = {**{outlet.name: outlet.writer for outlet in self.outlets}, **self.letters}
         files = {name: [file.__dict__ for file in writer.close()] for name, writer in writers.items()}
-        return {"files": files, "tally": self.tally.to_json()}
+        strange = [[topic, number, count] for (topic, number), count in self.strange.items()]
+        return {"files": files, "tally": self.tally.to_json(), "strange": strange}
 
 
 class Outlet:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.formats.contract import FormatOptions
-from penstock.rows import Rows
+from penstock.formats.contract import Decoded, DecoderByTopic, FormatOptions
+from penstock.rows import SOURCE, Rows
 from penstock.worker.crossing import from_form
 
 
@@ -25,16 +25,38 @@ class Intake(Protocol):
 
 @dataclass(frozen=True)
 class FromSource:
-    """Records as the source gave them: they are decoded here."""
+    """Records as the source gave them: they are decoded here.
+
+    Where one was written with a schema that the plan does not know yet, the pass is void: from there on it only looks
+    for more such records, one of each is told, and the driver begins it anew when it has looked them up.
+    """
 
     decode: FormatOptions
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
         decoder = self.decode.decoder()
+        void = False
         for batch in batches:
             for source in by_partition(batch, "topic", "partition"):
-                decoded = decoder.decode(source["value"])
-                yield Rows(source, decoded.data, tuple(decoded.verdicts), unknown=decoded.unknown)
+                if isinstance(decoder, DecoderByTopic):
+                    one = decoder.of_topic(source["topic"][0].as_py())
+                    strange = one.strange(source["value"])
+                    void |= len(strange) > 0
+                    if len(strange):
+                        told = source.take(pa.array(strange))
+                        yield _decoded(told, one.unread(told["value"]))
+                    if not void:
+                        yield _decoded(source, one.decode(source["value"]))
+                else:
+                    yield _decoded(source, decoder.decode(source["value"]))
+
+
+def _decoded(source: pa.RecordBatch, decoded: Decoded) -> Rows:
+    """Records with what was made of them."""
+    if decoded.schema_ids is not None:
+        kept = [name for name in source.schema.names if name != "schema_id"]
+        source = source.select(kept).append_column(SOURCE.field("schema_id"), decoded.schema_ids)
+    return Rows(source, decoded.data, tuple(decoded.verdicts), unknown=decoded.unknown)
 
 
 @dataclass(frozen=True)

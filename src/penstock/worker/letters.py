@@ -35,7 +35,7 @@ def dead_letters(sender: Sender, source: pa.RecordBatch, verdicts: Sequence[Verd
     for name in ("stage", "code", "field", "detail"):
         columns[name] = pa.array([getattr(verdict, name) for verdict in verdicts], pa.string())
     columns |= {
-        "schema_id": pa.nulls(count, pa.int32()),
+        "schema_id": taken["schema_id"] if "schema_id" in taken.schema.names else pa.nulls(count, pa.int32()),
         "pipeline": same(sender.pipeline, "pipeline"),
         "generation": same(sender.generation, "generation"),
         "batch_id": same(sender.batch_id, "batch_id"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -171,6 +172,15 @@ def _settle() -> None:
     some 40 ms of CPU a task.
     """
     gc.freeze()
+
+
+def strange_in(reports: Iterable[str]) -> Counter[tuple[str, int]]:
+    """Topic and id of the schemas that the tasks met and did not know."""
+    met: Counter[tuple[str, int]] = Counter()
+    for text in reports:
+        for topic, number, count in json.loads(text)["strange"]:
+            met[topic, number] += count
+    return met
 
 
 def merged(reports: Iterable[str]) -> tuple[dict[str, tuple[FrozenFile, ...]], Tally]:
