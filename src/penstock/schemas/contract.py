@@ -118,6 +118,11 @@ class Codec(Protocol):
         """The row type that this schema describes. Raises SchemaRefused where rows cannot have it."""
         ...
 
+    def portable(self, schema: Schema) -> Schema:
+        """The same schema as it is to travel to the workers: a Protobuf text is compiled on the driver, once. Where
+        there is nothing to prepare, the schema itself. Every method takes the one as the other."""
+        ...
+
     def changes(self, before: Schema, after: Schema) -> Sequence[Change]:
         """What the row type of `before` would have to bear for records written with `after`.
 
