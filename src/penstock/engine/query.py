@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from penstock.batch import write_batch
+from penstock.engine.governor import Governor
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
@@ -25,18 +27,29 @@ class StopAsked(Exception):
 class Batches:
     """Spark's foreachBatch function. Keeps the error that ended a batch, which Spark would turn into text."""
 
-    def __init__(self, plan: Plan, checkpoint: Checkpoint, cluster: Cluster, stopping: threading.Event) -> None:
+    def __init__(
+        self, plan: Plan, checkpoint: Checkpoint, cluster: Cluster, stopping: threading.Event, governor: Governor
+    ) -> None:
         self.plan, self.checkpoint, self.cluster, self.stopping = plan, checkpoint, cluster, stopping
+        self.governor = governor
         self.failure: BaseException | None = None
+        self._resumed = checkpoint.planned if checkpoint.planned != checkpoint.committed else None
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         try:
             if self.stopping.is_set():
                 raise StopAsked
-            write_batch(self.plan, rows, batch_id, self._ranges(batch_id))
+            self.governor.before_batch()
+            self._write(rows, batch_id)
         except BaseException as error:
             self.failure = error
             raise
+
+    def _write(self, rows: DataFrame, batch_id: int) -> None:
+        began, ranges = time.monotonic(), self._ranges(batch_id)
+        write_batch(self.plan, rows, batch_id, ranges)
+        if batch_id != self._resumed:  # half of its work was done by an earlier run: it tells nothing of the pace
+            self.governor.after_batch(batch_id, ranges, time.monotonic() - began)
 
     def _ranges(self, batch_id: int) -> tuple[Range, ...]:
         """What Spark reads in this batch. A partition that joins with it starts at its first offset."""
@@ -52,12 +65,14 @@ def start_query(spark: SparkSession, batches: Batches, *, once: bool, skip_losse
         pipeline.source,
         batches.cluster.bootstrap,
         pipeline=pipeline.name,
-        max_rows=pipeline.pace.max_rows,
+        max_rows=batches.governor.begin(),
         skip_losses=skip_losses,
         start=batches.plan.start,
     )
     writer = rows.writeStream.queryName(pipeline.name).option("checkpointLocation", str(batches.checkpoint.folder))
-    return writer.trigger(**trigger(pipeline, once=once)).foreachBatch(batches).start()
+    query = writer.trigger(**trigger(pipeline, once=once)).foreachBatch(batches).start()
+    batches.governor.attach(query)
+    return query
 
 
 def trigger(pipeline: Pipeline, *, once: bool) -> dict[str, Any]:

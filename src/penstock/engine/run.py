@@ -9,19 +9,22 @@ import uuid
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.faults import explain
 from penstock.engine.given import check_given
+from penstock.engine.governor import Governor, RestartAsked
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.renewal import Renewal
-from penstock.engine.session import session
+from penstock.engine.session import session_of
+from penstock.engine.state import place_of
 from penstock.engine.tables import committers
 from penstock.engine.topics import topic_committers, written_to
 from penstock.engine.watch import Silence, watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
+from penstock.files import Place
 from penstock.ledger.lease import lease
 from penstock.ledger.preflight import Preflight
 from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, RunEnded, RunStarted, Warned
@@ -79,14 +82,14 @@ class Run:
     ) -> None:
         self.pipeline, self.options, self.stopping, self.spark = pipeline, options, stopping, spark
         self.id = uuid.uuid4().hex[:12]
-        self.state = Path(pipeline.state)
-        self.log = self.state / "logs" / "spark.log"
+        self.log = pipeline.workplace / "logs" / "spark.log"
         self.batches = 0
         self.losses: Losses | None = None
         self.flow: Flow | None = None
         self._emit = emit
         once = options.once or pipeline.trigger == "available_now"
         self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
+        self.governor = Governor(pipeline, self.emit, once=once)
         self.tables: dict[str, Committer] = {**committers(pipeline, self._session)}
         self.topics: list[KafkaCommitter] | None = None
 
@@ -108,7 +111,9 @@ class Run:
     def _tries(self, stack: ExitStack) -> str:
         while not self.stopping.is_set():
             try:
-                return self._try(self._bootstrap(stack))
+                ended = self._try(self._bootstrap(stack))
+                if ended != "again":
+                    return ended
             except (Unavailable, TableChanged) as error:
                 self.patience.wait(error)
         return "stopped"
@@ -120,16 +125,18 @@ class Run:
 
         cluster = Cluster(bootstrap, self.pipeline.source.isolation)
         plan, preflight = self._plan(cluster)
-        batches = Batches(plan, preflight.checkpoint, cluster, self.stopping)
+        batches = Batches(plan, preflight.checkpoint, cluster, self.stopping, self.governor)
         skip = plan.losses.policy != "stop"
         query = start_query(self._session(), batches, once=self.options.once, skip_losses=skip)
         try:
             renewal = Renewal(plan, self.emit)
             silence, output = Silence(cluster, self.patience), self.log.with_name("spark.out")
-            watch(query, self.pipeline.name, self.emit, self.stopping, silence, renewal.tend, output)
+            watch(query, self.pipeline.name, self.emit, self.stopping, silence, renewal.tend, output, self.governor)
         except StreamingQueryException as error:
             if isinstance(batches.failure, StopAsked):
                 return "stopped"
+            if isinstance(batches.failure, RestartAsked):
+                return "again"
             if isinstance(batches.failure, PenstockError):
                 raise batches.failure from error
             check_position(plan.losses, cluster, self.pipeline, preflight.checkpoint)
@@ -180,10 +187,15 @@ class Run:
         plan.origin = cluster.origin
         return plan, preflight
 
+    @cached_property
+    def state(self) -> Place:
+        """Where the state is; to reach it elsewhere than on this machine, Spark is started."""
+        return place_of(self.pipeline, self._session)
+
     def _session(self) -> SparkSession:
         """The session, made when it is first needed: what can be refused without a JVM is refused quickly."""
         if self.spark is None:
-            self.spark = session(self.pipeline.name, self.pipeline.spark, self.log)
+            self.spark = session_of(self.pipeline)
             check_given(self.spark, self.pipeline.name)  # it may be one that was there
         return self.spark
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.engine.governor import Governor
 from penstock.engine.patience import Patience
 from penstock.observe.events import Emit, Progressed, Warned
 from penstock.ranges import positions_from_spark
@@ -30,12 +31,13 @@ def watch(
     silence: Silence,
     idle: Callable[[], None],
     log: Path,
+    governor: Governor,
 ) -> None:
     """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish.
 
     `idle` is called now and then while no batch is in hand.
     """
-    progress, slow = _Progress(pipeline, emit), Slow(pipeline, emit, log)
+    progress, slow = _Progress(pipeline, emit, governor), Slow(pipeline, emit, log)
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # Spark takes fractions of a second
         if progress.look(query):
             silence.broken()
@@ -54,8 +56,8 @@ def watch(
 class _Progress:
     """Tells each of Spark's progress reports once."""
 
-    def __init__(self, pipeline: str, emit: Emit) -> None:
-        self.pipeline, self.emit = pipeline, emit
+    def __init__(self, pipeline: str, emit: Emit, governor: Governor) -> None:
+        self.pipeline, self.emit, self.governor = pipeline, emit, governor
         self._last: str | None = None
 
     def look(self, query: StreamingQuery) -> bool:
@@ -63,6 +65,7 @@ class _Progress:
         if report is None or report["timestamp"] == self._last:
             return False
         self._last = report["timestamp"]
+        self.governor.progressed(report)
         lag = lag_of(report["sources"])
         self.emit(
             Progressed(

@@ -84,6 +84,24 @@ class Progressed(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Paced(Event):
+    """The governor has decided how large the next batch may be."""
+
+    batch_id: int | None
+    """The batch that it was decided after; None where somebody asked for it."""
+    limit: int
+    """Most rows of the next batch; 0 while it is paused."""
+    before: int
+    reason: str
+    backlog: int | None = None
+    """Rows that the batch left behind, if that is known."""
+    caught_up_in: float | None = None
+    """Seconds until nothing is left behind, as things stand; None if unknown, or never."""
+    news: bool = False
+    """Whether it is worth a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnknownFields(Event):
     """Fields that the schema does not name were seen for the first time."""
 

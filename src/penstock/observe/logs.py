@@ -100,6 +100,25 @@ def _(event: events.CodeChanged) -> str:
     return f"batch {event.batch_id} was begun by other code (another version, or another pipeline file); it {how}"
 
 
+@_says(events.Paced)
+def _(event: events.Paced) -> str:
+    if not event.news:
+        return ""
+    if event.batch_id is None:
+        return f"{event.reason}: " + (f"up to {event.limit:,} rows a batch" if event.limit else "no batch reads rows")
+    was = f", was {event.before:,}" if event.before != event.limit else ""
+    text = f"pace: up to {event.limit:,} rows a batch{was} ({event.reason})"
+    return f"{text}; {_behind(event)}" if event.backlog else text
+
+
+def _behind(event: events.Paced) -> str:
+    if event.caught_up_in is None:
+        return f"{event.backlog:,} rows behind, and not catching up"
+    minutes = event.caught_up_in / 60
+    about = f"{event.caught_up_in:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if minutes < 120 else ""
+    return f"{event.backlog:,} rows behind, caught up in about {about or f'{minutes / 60:.0f} h'}"
+
+
 @_says(events.UnknownFields)
 def _(event: events.UnknownFields) -> str:
     return f"batch {event.batch_id} has fields that the schema does not name: {_counts(event.fields)}"

@@ -123,9 +123,15 @@ def _learn(goal: Goal, known: Learned, seen: Observation) -> Learned:
         return replace(known, rate=rate, fixed=known.fixed + 0.3 * (max(0.0, seconds - rows / rate) - known.fixed))
     fixed = _fixed_by_two_sizes(goal, known, rows, seconds) if cut_off else known.fixed
     found = rows / max(seconds - fixed, 0.1 * seconds)
-    slower = seconds > ALARM * max(goal.seconds, known.seconds_for(rows))
-    rate = found if slower else (known.rate + found) / 2
+    rate = known.rate + _trust(goal, known, rows, seconds) * (found - known.rate)
     return replace(known, rate=rate, fixed=fixed, last=(rows, seconds) if cut_off else known.last)
+
+
+def _trust(goal: Goal, known: Learned, rows: int, seconds: float) -> float:
+    """How much of what a batch says is believed: all of an alarm, little of what is near the target anyway."""
+    if seconds > ALARM * max(goal.seconds, known.seconds_for(rows)):
+        return 1.0
+    return 0.3 if CALM[0] * goal.seconds <= seconds <= ALARM * goal.seconds else 0.5
 
 
 def _fixed_by_two_sizes(goal: Goal, known: Learned, rows: int, seconds: float) -> float:
