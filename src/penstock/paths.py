@@ -1,4 +1,5 @@
-"""Paths as people write them in a pipeline file, and what becomes of them: absolute, local, one spelling each."""
+"""Paths as people write them in a pipeline file, and what becomes of them: absolute, one spelling each; local, but for
+`state`, which may be on another file system."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
@@ -14,6 +15,12 @@ from penstock.options import Options, Wrong
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 _WORD = r"[A-Za-z_][A-Za-z0-9_]*"
+RACED = ("hdfs",)
+"""Schemes whose way to create a file once was tried with racing processes: see hadoop.py."""
+UNPROVEN = {
+    "s3a": "a create or a rename that only one of two writers can win is not Hadoop's default there, and was not tried",
+    "abfss": "its way to create a file once was not tried with racing writers",
+}
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/")
 
 
@@ -76,18 +83,41 @@ def is_catalog_name(table: str) -> bool:
     return re.fullmatch(rf"{_WORD}(\.{_WORD}){{1,2}}", table) is not None
 
 
-def _folder(value: str) -> str:
-    return _plain(value, "./state/orders")
+def _state(value: str) -> str:
+    """A folder of this machine, or a whole URI on a file system on which files can be created once."""
+    scheme = _SCHEME.match(value)
+    if not scheme or scheme[1].lower() == "file" or value != value.strip():
+        return _plain(value, "./state/orders")
+    if scheme[1] not in RACED:
+        why = UNPROVEN.get(scheme[1].lower(), "creating a file once has not been proven there")
+        able = ", ".join(f"{name}://host/path" for name in RACED)
+        raise Wrong(
+            f"a state on `{scheme[1]}` cannot be used: {why}.",
+            f"Two drivers could each believe to be the first. Use a path of this machine, or {able}",
+        )
+    parts = urlsplit(value)
+    if not parts.netloc or not parts.path.strip("/") or parts.query or parts.fragment or ".." in parts.path.split("/"):
+        raise Wrong("does not name a host and a folder.", f"Write it like  {scheme[1]}://namenode:8020/state/orders")
+    return value
 
 
-FolderPath = Annotated[str, AfterValidator(_folder), Relative()]
-"""A folder: a path of this machine, or `file:///...`."""
+StatePath = Annotated[str, AfterValidator(_state), Relative()]
+"""A folder of this machine, `file:///...`, or a URI with one of the schemes in `RACED`."""
 Table = Annotated[str, AfterValidator(_table), Relative("table")]
 """A table by its path, or by its name in the catalog: that has no `/`, and is kept as it is written."""
 
 
+def is_remote(path: str) -> bool:
+    """Is it on another file system than the local disk?"""
+    scheme = _SCHEME.match(path)
+    return scheme is not None and scheme[1].lower() != "file"
+
+
 def absolute(written: str, folder: Path) -> str:
     """The one spelling of this path: absolute, without `..`, without `file:`."""
+    if is_remote(written):
+        parts = urlsplit(written)
+        return f"{parts.scheme}://{parts.netloc}{os.path.normpath('/' + parts.path.strip('/'))}"
     if _SCHEME.match(written):
         written = "/" + unquote(re.sub(r"^file:/+", "", written, flags=re.IGNORECASE))
     return os.path.normpath(folder.absolute() / written)
@@ -108,6 +138,8 @@ def same_place(one: str, other: str) -> bool:
     """Do both name the same folder, links followed, or the same table of the catalog?"""
     if is_catalog_name(one) or is_catalog_name(other):
         return one.lower() == other.lower()
+    if is_remote(one) or is_remote(other):
+        return one == other
     return os.path.realpath(one) == os.path.realpath(other)
 
 
@@ -115,4 +147,6 @@ def inside(inner: str, outer: str) -> bool:
     """Is `inner` below `outer`, links followed? Where a table of the catalog is, only the catalog knows."""
     if is_catalog_name(inner) or is_catalog_name(outer):
         return False
+    if is_remote(inner) or is_remote(outer):
+        return inner.startswith(f"{outer}/")
     return Path(os.path.realpath(outer)) in Path(os.path.realpath(inner)).parents

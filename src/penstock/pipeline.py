@@ -14,7 +14,7 @@ from penstock.errors import InvalidPipeline
 from penstock.observing import Observe
 from penstock.options import Duration, Field, Name, Options, Text, Wrong
 from penstock.pacing import Pace
-from penstock.paths import FolderPath, Table, absolute, located
+from penstock.paths import StatePath, Table, absolute, is_remote, located
 from penstock.registry import formats, sinks, sources
 from penstock.schemas.options import RegistryOptions, SchemaChanges
 from penstock.sql.fields import RuleText
@@ -85,9 +85,10 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         alias="pipeline",
         description="Identity: in idempotence keys and the consumer group. Renaming makes another pipeline.",
     )
-    state: FolderPath = Field(
+    state: StatePath = Field(
         default_factory=lambda made: str(Path(made["folder"], "state", made["name"])),
-        description="Checkpoint, ledger, frozen batches, progress. Default `./state/<pipeline>`.",
+        description="Checkpoint, ledger, frozen batches, progress. Default `./state/<pipeline>`. A folder of this "
+        "machine, or `hdfs://host:port/folder`: then name a place for `dead_letters` too.",
     )
     source: Annotated[Any, Choice(sources)] = Field(description="Where records come from.")
     registry: RegistryOptions | None = Field(None, description="The schema registry, for `decode` and for sinks.")
@@ -97,7 +98,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     steps: tuple[Step, ...] = Field((), strict=False, description="Row-wise transformations, in order.")
     sinks: dict[Name, Sink] = Field(min_length=1, description="Where rows go, by name; written in this order.")
     dead_letters: DeadLetters = Field(
-        default_factory=lambda made: DeadLetters(delta=rules.default_dead_letters(made["state"])),
+        default_factory=DeadLetters,
         validate_default=True,
         description="Where rejected records go.",
     )
@@ -164,6 +165,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
             return given
         placed = located(given, info.data["folder"])
         if not placed.delta and placed.kafka is None:
+            rules.hold("dead_letters", rules.dead_letters_have_a_place(info.data["state"]))
             placed = placed.model_copy(update={"delta": rules.default_dead_letters(info.data["state"])})
         parts = {name: sink.to for name, sink in info.data.get("sinks", {}).items()}
         if placed.delta:
@@ -175,6 +177,11 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     def _pace_can_be_held(cls, pace: Pace, info: ValidationInfo) -> Pace:
         rules.hold("pace", pacing.disagreements(info.data.get("trigger"), pace))
         return pace
+
+    @property
+    def workplace(self) -> Path:
+        """Where logs, progress and a batch in hand lie on this machine: the state folder, unless that is elsewhere."""
+        return Path(self.folder, ".penstock", "work", self.name) if is_remote(self.state) else Path(self.state)
 
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:

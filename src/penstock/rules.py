@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.options import Wrong, all_of, detail
-from penstock.paths import inside, same_place
+from penstock.paths import inside, is_remote, same_place
 from penstock.scopes import Seen
 
 WRONG_SPARK = {
@@ -45,6 +45,13 @@ def hold(title: str, wrongs: Iterable[Wrong]) -> None:
 
 def default_dead_letters(state: str) -> str:
     return str(Path(state, "dead_letters"))
+
+
+def dead_letters_have_a_place(state: str) -> Iterator[Wrong]:
+    """Tables lie on local disks or in the catalog, so a state elsewhere has no room for one."""
+    if is_remote(state):
+        why = "`state` is on another file system, where penstock writes no table: rejected records need a place."
+        yield Wrong(why, "Write  dead_letters: {delta: ./lake/rejected}  or name a topic.")
 
 
 def decode(format_: Any, given: Mapping[str, Any]) -> Iterator[Wrong]:

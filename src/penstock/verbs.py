@@ -12,7 +12,6 @@ The value is also the handle: this is the one place that reaches up, and only wh
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class Verbs:
 
         told = emit or lines_to(sys.stdout, as_json=False)
         options = RunOptions(once=once, accept_loss=accept_loss)
-        run(self._it, options, to_all(told, progress_to(Path(self._it.state))), stopping, spark)
+        run(self._it, options, to_all(told, progress_to(self._it.workplace)), stopping, spark)
 
     def audit(
         self,

@@ -298,7 +298,7 @@ BY_HAND = [
     ("no port", "orders", "localhost:9092", "localhost", "localhost", "needs a host and a port", False),
     ("pattern not regular", "payments", "'payments\\..*'", "'('", "'('", "is not a regular expression", False),
     # paths and tables
-    ("path on another system", "orders", "./state/orders", "s3a://b/state", "s3a:", "cannot be used yet", False),
+    ("path on another system", "orders", "./state/orders", "s3a://b/state", "s3a:", "cannot be used", False),
     ("path at home", "orders", "./state/orders", "~/state", "~/state", "`~` is not filled in", False),
     (
         "path of windows",

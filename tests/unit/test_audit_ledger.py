@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from penstock.files import here
 from penstock.ledger import shelf
 from penstock.operate.audit import Verdict, audit
 from penstock.operate.audit.walk import WrongCall
@@ -95,7 +96,7 @@ def test_an_outcome_that_is_gone_is_told(case: HandMade) -> None:
 
 def test_a_batch_of_which_only_the_table_tells_is_told(case: HandMade) -> None:
     case.outcome_file(1).unlink()
-    (case.ledger.folder / "intents" / "1.json").unlink()
+    (here(case.ledger.folder) / "intents" / "1.json").unlink()
     found = audit(case.pipeline)
     assert found.verdict == "unproven"
     assert any("a table holds its commit, but the ledger has neither" in f.what for f in found.findings)
@@ -129,7 +130,7 @@ def test_a_skipped_range_is_found_where_ledger_and_commits_agree_on_it(case: Han
     def skip(body: dict[str, Any]) -> None:
         body["ranges"][0]["start"], body["digest"] = 5, digest
 
-    edit(case.ledger.folder / "intents" / "1.json", skip)
+    edit(here(case.ledger.folder) / "intents" / "1.json", skip)
     edit(case.outcome_file(1), skip)
     found = audit(case.pipeline)
     assert found.verdict == "lost"
@@ -138,7 +139,7 @@ def test_a_skipped_range_is_found_where_ledger_and_commits_agree_on_it(case: Han
 
 def test_a_ledger_older_than_its_table_proves_nothing(case: HandMade) -> None:
     for kind in ("intents", "outcomes"):
-        (case.ledger.folder / kind / "2.json").unlink()
+        (here(case.ledger.folder) / kind / "2.json").unlink()
     found = audit(case.pipeline)
     assert found.verdict == "unproven"
     assert "is batch 2, of which the ledger knows nothing (2 rows)" in worst(found)
@@ -146,7 +147,7 @@ def test_a_ledger_older_than_its_table_proves_nothing(case: HandMade) -> None:
 
 def test_a_generation_whose_ledger_is_gone_is_told_once(case: HandMade) -> None:
     new_generation("p", case.state, case.tables(), "last", "run")
-    shutil.rmtree(case.ledger.folder)
+    shutil.rmtree(here(case.ledger.folder))
     case.generation, case.batch_id = 2, 0
     case.write("ww")
     found = audit(case.pipeline)
@@ -173,7 +174,7 @@ def test_old_batches_are_read_from_their_archive(case: HandMade, monkeypatch: py
     for _ in range(5):
         case.write("w")
     case.ledger.fold()
-    assert list(case.ledger.folder.glob("outcomes-*.jsonl.gz"))
+    assert list(here(case.ledger.folder).glob("outcomes-*.jsonl.gz"))
     for deep in (False, True):
         found = audit(case.pipeline, deep=deep)
         assert (found.verdict, found.batches, found.read) == ("exact", 8, 14)
@@ -181,7 +182,7 @@ def test_old_batches_are_read_from_their_archive(case: HandMade, monkeypatch: py
 
 def test_a_pipeline_that_never_ran_is_unproven(tmp_path: Path) -> None:
     case = HandMade(tmp_path)
-    (case.ledger.folder / "generation.json").unlink()
+    (here(case.ledger.folder) / "generation.json").unlink()
     found = audit(case.pipeline)
     assert (found.verdict, found.exit_code) == ("unproven", 3)
     assert "there is no ledger in" in worst(found)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Refused, StateHeld
+from penstock.files import here
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import holder, lease
 from penstock.ledger.ledger import Ledger
@@ -73,7 +74,7 @@ def test_an_outcome_tidies_the_stages_before_it_and_keeps_its_own(tmp_path: Path
     )
     assert ledger.close(outcome) == outcome
     assert ledger.last_outcome() == outcome
-    assert [path.name for path in ledger.stage.iterdir()] == ["1"]
+    assert [path.name for path in here(ledger.stage).iterdir()] == ["1"]
 
 
 def test_a_state_folder_belongs_to_one_pipeline(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock import files
+from penstock.files import here
 from penstock.ledger import shelf as shelf_module
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Outcome
@@ -160,12 +161,12 @@ def outcome(number: int) -> Outcome:
 def test_ten_thousand_batches_are_few_files(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, "p", 1)
     for kind in ("intents", "outcomes"):
-        (ledger.folder / kind).mkdir(parents=True)
+        (here(ledger.folder) / kind).mkdir(parents=True)
     body = files.parse(tmp_path, files.to_json(outcome(0).to_json()))
     for number in range(10_000):
-        (ledger.folder / "outcomes" / f"{number}.json").write_text(json.dumps({**body, "batch_id": number}))
+        (here(ledger.folder) / "outcomes" / f"{number}.json").write_text(json.dumps({**body, "batch_id": number}))
     ledger.open()
-    assert sum(1 for path in ledger.folder.rglob("*") if path.is_file()) == 1000 + 9 + 1
+    assert sum(1 for path in here(ledger.folder).rglob("*") if path.is_file()) == 1000 + 9 + 1
     for number in (0, 4_321, 9_999):
         assert ledger.outcome(number) == replace(outcome(0), batch_id=number)
     assert [each.batch_id for each in ledger.outcomes(since=8_990)] == list(range(8_990, 10_000))
@@ -179,7 +180,7 @@ def test_closing_a_batch_folds_when_it_is_time(tmp_path: Path, monkeypatch: pyte
         ledger.intend(number, outcome(number).ranges, "code")
         ledger.close(outcome(number))
     for kind in ("intents", "outcomes"):
-        assert len(list((ledger.folder / kind).iterdir())) == 10
+        assert len(list((here(ledger.folder) / kind).iterdir())) == 10
     assert [each.batch_id for each in ledger.outcomes()] == list(range(40))
     intent = ledger.intent(5)
     assert intent is not None

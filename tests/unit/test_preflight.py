@@ -19,6 +19,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from penstock.errors import Refused, SinkRefused
+from penstock.files import here
 from penstock.operate.generation import close_all
 from penstock.origin import Origin, complete, recreated, same_origin
 from penstock.testing.past import Past
@@ -70,12 +71,12 @@ def _yesterday(past: Past) -> None:
 def _all_of_yesterday(past: Past) -> None:
     _yesterday(past)
     for folder in ("intents", "outcomes"):
-        (past.ledger().folder / folder / "2.json").unlink()
+        (here(past.ledger().folder) / folder / "2.json").unlink()
 
 
 def _ledger_of_yesterday(past: Past) -> None:
     for folder in ("intents", "outcomes"):
-        (past.ledger().folder / folder / "2.json").unlink()
+        (here(past.ledger().folder) / folder / "2.json").unlink()
 
 
 def _no_ledger(past: Past) -> None:
@@ -162,7 +163,7 @@ def test_the_very_first_plan_needs_its_initial_offsets(tmp_path: Path) -> None:
 
 
 def test_a_damaged_ledger_names_the_file(past: Past) -> None:
-    path = past.ledger().folder / "outcomes" / "2.json"
+    path = here(past.ledger().folder) / "outcomes" / "2.json"
     path.write_bytes(path.read_bytes()[:50])
     assert f"{path} is damaged: it holds 50 bytes" in refused(past)
 
@@ -218,7 +219,7 @@ def test_what_the_owner_deletes_or_replaces_by_a_predicate_is_the_owners(past: P
 
 
 def test_a_table_under_another_id_is_told_by_both_ids(past: Past) -> None:
-    outcome = past.ledger().folder / "outcomes" / "2.json"
+    outcome = here(past.ledger().folder) / "outcomes" / "2.json"
     body = json.loads(outcome.read_text())
     known = body["targets"]["lake"]
     outcome.write_text(json.dumps({**body, "targets": {"lake": "another-id"}}))

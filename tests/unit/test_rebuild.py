@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Refused
+from penstock.files import here
 from penstock.ledger.ledger import Ledger
 from penstock.operate.generation import close_all, new_generation
 from penstock.operate.rebuild import Half, Rebuild
@@ -55,7 +56,7 @@ def _yesterday(past: Past) -> None:
     for path in (past.spark / "offsets" / "2", past.spark / "commits" / "2"):
         path.unlink()
     for kind in ("intents", "outcomes"):
-        (past.ledger().folder / kind / "2.json").unlink()
+        (here(past.ledger().folder) / kind / "2.json").unlink()
 
 
 def _damaged(past: Past) -> None:
@@ -252,5 +253,5 @@ def test_what_a_commit_tells_is_enough_for_a_person(past: Past) -> None:
     assert told["batch_id"] == 2
     assert told["ranges"] == [["t", 0, 6, 9]]
     assert told["sinks"] == {"dead_letters": 0, "lake": 3}
-    assert told["ledger"] == json.loads((past.ledger().folder / "generation.json").read_text())["id"]
+    assert told["ledger"] == json.loads((here(past.ledger().folder) / "generation.json").read_text())["id"]
     assert isinstance(Ledger.find(past.state, "p"), Ledger)

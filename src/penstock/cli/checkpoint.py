@@ -5,12 +5,11 @@ from __future__ import annotations
 import json as json_text
 import uuid
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from penstock.cli.loading import Env, File, Set, again, load
+from penstock.cli.loading import Env, File, Set, again, load, state_of
 
 app = typer.Typer(help="Repair what a pipeline remembers of itself.", no_args_is_help=True)
 
@@ -52,7 +51,7 @@ def rebuild(
     there = reached(pipeline)
     verb = Rebuild(
         pipeline.name,
-        Path(pipeline.state),
+        state_of(pipeline),
         there.tables,
         there.topics,
         uuid.uuid4().hex[:12],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import uuid
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from penstock.cli.loading import Env, File, Set, again, load
+from penstock.cli.loading import Env, File, Set, again, load, state_of
 
 
 class From(StrEnum):
@@ -39,7 +38,7 @@ def new_generation(
     from penstock.operate.reaching import reached
 
     there, run = reached(pipeline), uuid.uuid4().hex[:12]
-    opened = open_next(pipeline.name, Path(pipeline.state), there.sinks, begin.value, run, there.cluster.origin)
+    opened = open_next(pipeline.name, state_of(pipeline), there.sinks, begin.value, run, there.cluster.origin)
     where = "goes on after the last finished batch" if opened.start is not None else "begins where `start` says"
     print(f"{pipeline.name}: generation {opened.old} is closed. Generation {opened.new} {where}.")
     print(f"  Run it:  penstock run {again(file, env, sets)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from penstock.files import Place
     from penstock.pipeline import Pipeline
 
 File = Annotated[Path, typer.Argument(help="The pipeline file.", show_default=False)]
@@ -29,6 +30,18 @@ def load(file: Path, env: str | None = None, sets: list[str] | None = None) -> P
     from penstock.spec import load_pipeline
 
     return load_pipeline(file, env, values(sets))
+
+
+def state_of(pipeline: Pipeline) -> Place:
+    """Where its state is. One on another file system is reached through Spark's JVM, which takes some seconds."""
+    from penstock.paths import is_remote
+
+    if not is_remote(pipeline.state):
+        return Path(pipeline.state)
+    from penstock.engine.state import place_of
+
+    say_spark_starts()
+    return place_of(pipeline)
 
 
 def values(sets: list[str] | None) -> dict[str, str]:

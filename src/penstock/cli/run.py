@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,7 +44,7 @@ def run(
     stopping = stop_on_signals()
     lines: AbstractContextManager[Emit] = nullcontext(lines_to(sys.stdout, as_json=json))
     with lines if json or plain else shown(pipeline, stopping, once=once) as emit:
-        run_pipeline(pipeline, options, to_all(emit, progress_to(Path(pipeline.state))), stopping)
+        run_pipeline(pipeline, options, to_all(emit, progress_to(pipeline.workplace)), stopping)
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json as json_text
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from penstock.cli.loading import Env, File, Set, load
+from penstock.cli.loading import Env, File, Set, load, state_of
 
 
 def status(
@@ -21,7 +20,7 @@ def status(
     from penstock.observe.status import status as read_status
 
     pipeline = load(file, env, sets)
-    found = read_status(pipeline.name, Path(pipeline.state))
+    found = read_status(pipeline.name, state_of(pipeline))
     print(json_text.dumps(found) if json else as_text(found))
 
 

@@ -16,11 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine import jars, java
+from penstock.paths import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILE_SYSTEM_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    from penstock.pipeline import Pipeline
+
+CHECKPOINT_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
+ON_DISK = f"{_MANAGERS}.FileSystemBasedCheckpointFileManager"
+ELSEWHERE = f"{_MANAGERS}.FileContextBasedCheckpointFileManager"
+"""Renames without overwriting in one step, which the other one does in two: two drivers could each think to be first.
+On a local disk it would run a shell for every file."""
 HIDE = "(?i)secret|password|token|access[.]?key|sasl|jaas|pem|private[ ._]?key|credential"
 LOG4J = """\
 rootLogger.level = warn
@@ -60,9 +68,15 @@ def defaults(cores: int | None = None) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": "2",  # the default runs 50 tasks to read a small table
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
-        "spark.sql.streaming.checkpointFileManagerClass": FILE_SYSTEM_CHECKPOINTS,
+        CHECKPOINT_MANAGER: ON_DISK,
         "spark.sql.streaming.metricsEnabled": "false",
     }
+
+
+def session_of(pipeline: Pipeline) -> SparkSession:
+    """The Spark session of this pipeline, as `session` gives it."""
+    manager = {CHECKPOINT_MANAGER: ELSEWHERE} if is_remote(pipeline.state) else {}
+    return session(pipeline.name, {**manager, **pipeline.spark}, pipeline.workplace / "logs" / "spark.log")
 
 
 def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-from penstock.engine.session import session as make_session
+from penstock.engine.session import session_of
 from penstock.pipeline import Pipeline
 from penstock.sinks.contract import Committer
 from penstock.sinks.delta import Delta
@@ -13,8 +13,6 @@ from penstock.sinks.delta.choose import committer
 from penstock.worker.desk import DEAD_LETTERS
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from penstock.sinks.delta.place import Session
 
 
@@ -25,10 +23,7 @@ def committers(pipeline: Pipeline, session: Session | None = None) -> dict[str, 
     Each committer says in `by` and `why` who writes its table next, and for what reason.
     """
 
-    def made() -> SparkSession:
-        return make_session(pipeline.name, pipeline.spark, Path(pipeline.state) / "logs" / "spark.log")
-
-    spark = session or made
+    spark = session or partial(session_of, pipeline)
     letters = pipeline.dead_letters.delta
     first = {DEAD_LETTERS: committer(DEAD_LETTERS, letters, spark, lineage=None)} if letters else {}
     tables = {name: sink.to for name, sink in pipeline.sinks.items() if isinstance(sink.to, Delta)}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from penstock import files
 from penstock.errors import Refused
+from penstock.files import Place
 from penstock.ranges import Positions, positions_from_spark
 
 
 class Checkpoint:
     """The folder `<state>/spark`, as it is now."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self.folder = folder
 
     @property
@@ -52,7 +52,7 @@ class Checkpoint:
         body = files.read(path)
         return {} if body is None else self._positions(body.decode().split("\n", 1)[-1], path)
 
-    def _positions(self, text: str, path: Path) -> Positions:
+    def _positions(self, text: str, path: Place) -> Positions:
         try:
             return positions_from_spark(text)
         except (json.JSONDecodeError, AttributeError, ValueError) as error:

@@ -10,10 +10,10 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from penstock import files
 from penstock.errors import Refused
+from penstock.files import Place, Remote
 from penstock.ledger.checkpoint import Checkpoint
 
 NOTHING = "Nothing was written."
@@ -40,7 +40,7 @@ def check_whole(pipeline: str, checkpoint: Checkpoint, begun: int | None, rebuil
         )
 
 
-def _damaged(checkpoint: Checkpoint, planned: int, committed: int | None) -> Iterator[tuple[Path, str]]:
+def _damaged(checkpoint: Checkpoint, planned: int, committed: int | None) -> Iterator[tuple[Place, str]]:
     folder = checkpoint.folder
     yield from _wrong(folder / "metadata", lines=1, places=(0,))
     for batch_id in (planned, planned - 1):
@@ -52,7 +52,7 @@ def _damaged(checkpoint: Checkpoint, planned: int, committed: int | None) -> Ite
         yield from _wrong(folder / "sources" / "0" / "0", lines=2, places=(1,))
 
 
-def _wrong(path: Path, *, lines: int, places: tuple[int, ...]) -> Iterator[tuple[Path, str]]:
+def _wrong(path: Place, *, lines: int, places: tuple[int, ...]) -> Iterator[tuple[Place, str]]:
     """What is wrong with this file: it has so many lines, and those at `places` are JSON objects."""
     body = files.read(path)
     if body is None:
@@ -72,7 +72,7 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _agrees(path: Path, body: bytes) -> bool:
+def _agrees(path: Place, body: bytes) -> bool:
     """Hadoop's own checksum of the file, where there is one: Spark would refuse to read a file that differs."""
     sums = files.read(path.with_name(f".{path.name}.crc"))
     if sums is None or len(sums) < 8 or sums[:4] != b"crc\0":
@@ -83,15 +83,18 @@ def _agrees(path: Path, body: bytes) -> bool:
 
 
 def _repair(
-    path: Path, checkpoint: Checkpoint, planned: int, committed: int | None, begun: int | None, rebuild: str
+    path: Place, checkpoint: Checkpoint, planned: int, committed: int | None, begun: int | None, rebuild: str
 ) -> str:
     """The smallest safe step. Spark repeats a batch whose commit it does not find, and penstock recognises it."""
-    pair = f"{path} {path.with_name(f'.{path.name}.crc')}"
+    if isinstance(path, Remote):
+        away = f"hdfs dfs -rm -f {path}"
+    else:
+        away = f"rm -f {path} {path.with_name(f'.{path.name}.crc')}"
     if path.parent.name == "commits":
-        return f"Safe: delete it; the batch is gone through once more, and recognised:  rm -f {pair}"
+        return f"Safe: delete it; the batch is gone through once more, and recognised:  {away}"
     not_begun = begun is None or begun < planned
     if path == checkpoint.folder / "offsets" / str(planned) and planned != committed and not_begun:
-        return f"Safe: delete it; nothing of batch {planned} was begun, and Spark plans it anew:  rm -f {pair}"
+        return f"Safe: delete it; nothing of batch {planned} was begun, and Spark plans it anew:  {away}"
     return (
         f"Restore this file from a backup; or go on from what ledger and sinks hold, with a new checkpoint:  {rebuild}"
     )

@@ -11,26 +11,42 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from penstock.errors import Refused, StateHeld
+from penstock.files import Place, Remote
+from penstock.ledger import pulse
 
 
 @contextmanager
-def lease(path: Path, pipeline: str, run: str) -> Iterator[None]:
+def lease(path: Place, pipeline: str, run: str) -> Iterator[None]:
     """Hold the lease while the block runs. Raises StateHeld, before any side effect, if somebody has it."""
+    if isinstance(path, Remote):
+        with _elsewhere(path, pipeline, run):
+            yield
+        return
     with _opened(path, pipeline) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise _held(path, pipeline) from error
+            raise _held(_read(path), pipeline) from error
         file.seek(0)
         file.truncate()
         json.dump(_holder(run), file)
         file.flush()
+        yield
+
+
+@contextmanager
+def _elsewhere(path: Remote, pipeline: str, run: str) -> Iterator[None]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(pulse.held(path, _holder(run)))
+        except pulse.Held as error:
+            raise _held(error.who, pipeline) from error
         yield
 
 
@@ -46,8 +62,10 @@ def _opened(path: Path, pipeline: str) -> TextIO:
         ) from error
 
 
-def holder(path: Path) -> dict[str, Any] | None:
+def holder(path: Place) -> dict[str, Any] | None:
     """Who runs the pipeline now, or None. Takes nothing away from the holder."""
+    if isinstance(path, Remote):
+        return pulse.holder(path)
     try:
         with path.open() as file:
             try:
@@ -76,8 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _held(path: Path, pipeline: str) -> StateHeld:
-    who = _read(path)
+def _held(who: dict[str, Any], pipeline: str) -> StateHeld:
     return StateHeld(
         f"{pipeline}: this pipeline is running already: process {who.get('pid', '?')} of {who.get('user', '?')} "
         f"on {who.get('host', '?')}, since {who.get('since', '?')}.",

@@ -5,11 +5,13 @@
 <state>/stage/g<gen>/N/manifest-K.json   after the pass; the highest K rules
 <state>/ledger/g<gen>/outcomes/N.json    after every sink has batch N
 
-Intents and outcomes older than some thousand batches are folded into archives beside them: see shelf.py.
+Intents and outcomes older than some thousand batches are folded into archives beside them: see shelf.py. A state on
+another file system has the frozen rows of a batch there as well, before its manifest: see carry.py.
 """
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -19,6 +21,8 @@ from typing import Any
 
 from penstock import files
 from penstock.errors import Refused
+from penstock.files import Place
+from penstock.ledger import carry
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.shelf import BLOCK, Shelf
 from penstock.origin import Origin, same_origin
@@ -35,7 +39,7 @@ def now() -> str:
 class Ledger:
     """One generation of one pipeline's ledger."""
 
-    def __init__(self, state: Path, pipeline: str, generation: int, run: str = "") -> None:
+    def __init__(self, state: Place, pipeline: str, generation: int, run: str = "") -> None:
         self.pipeline, self.generation, self.run = pipeline, generation, run
         self.folder = state / "ledger" / f"g{generation}"
         self.stage = state / "stage" / f"g{generation}"
@@ -44,11 +48,10 @@ class Ledger:
         self._origin: Origin | None = None
 
     @classmethod
-    def find(cls, state: Path, pipeline: str, run: str = "") -> Ledger | None:
+    def find(cls, state: Place, pipeline: str, run: str = "") -> Ledger | None:
         """The newest generation in this state folder, or None if there is none yet."""
-        names = (path.parent.name.removeprefix("g") for path in (state / "ledger").glob("g*/generation.json"))
-        generations = [int(name) for name in names if name.isdecimal()]
-        return cls(state, pipeline, max(generations), run) if generations else None
+        known = generations(state)
+        return cls(state, pipeline, known[-1], run) if known else None
 
     def open(self, start: Positions | None = None, about: Mapping[str, Any] | None = None) -> Positions | None:
         """Write down who this is, or read it: where this generation starts, if not where the pipeline file says.
@@ -134,15 +137,18 @@ class Ledger:
     # 4 freeze
     def manifest(self, intent: Intent) -> Manifest | None:
         """What an earlier try froze for this batch, if it got so far."""
-        folder = self.stage_of(intent.batch_id)
+        folder = self._stage(intent.batch_id)
         for number in reversed(self._manifests(intent.batch_id)):
             body = files.read_json(folder / f"manifest-{number}.json")
             if body is not None and body["digest"] == intent.digest:
-                return Manifest.from_json(body)
+                return carry.back(Manifest.from_json(body), folder)
         return None
 
     def stage_of(self, batch_id: int) -> Path:
-        """The batch's own folder: its manifests, and rows that are frozen outside of a table."""
+        """The batch's own folder on this machine, for rows that are frozen outside of a table."""
+        return files.here(self._stage(batch_id))
+
+    def _stage(self, batch_id: int) -> Place:
         return self.stage / str(batch_id)
 
     def free_number(self, batch_id: int) -> int:
@@ -154,12 +160,15 @@ class Ledger:
 
         `number` was free when the writer looked. Asked for only now, it would be the next one, and both would win.
         """
-        path = self.stage_of(intent.batch_id) / f"manifest-{number}.json"
-        return Manifest.from_json(files.parse(path, files.create_once(path, files.to_json(manifest.to_json()))))
+        folder = self._stage(intent.batch_id)
+        path, ours = folder / f"manifest-{number}.json", carry.away(manifest, folder)
+        stands = Manifest.from_json(files.parse(path, files.create_once(path, files.to_json(ours.to_json()))))
+        return carry.back(stands, folder)
 
     def _manifests(self, batch_id: int) -> list[int]:
-        names = (path.stem.removeprefix("manifest-") for path in self.stage_of(batch_id).glob("manifest-*.json"))
-        return sorted(int(name) for name in names if name.isdecimal())
+        names = (path.name for path in files.listed(self._stage(batch_id)))
+        found = (re.fullmatch(r"manifest-(\d+)\.json", name) for name in names)
+        return sorted(int(match[1]) for match in found if match)
 
     # 7 outcome
     def close(self, outcome: Outcome) -> Outcome:
@@ -189,9 +198,17 @@ class Ledger:
 
     def _tidy(self, batch_id: int) -> None:
         """Stages of batches before the last one are not needed again: Spark replays at most the newest."""
-        for number in files.numbered(self.stage):
-            if number < batch_id:
-                files.remove_tree(self.stage_of(number))
+        for stage in dict.fromkeys((self.stage, files.here(self.stage))):
+            for number in files.numbered(stage):
+                if number < batch_id:
+                    files.remove_tree(stage / str(number))
+
+
+def generations(state: Place) -> list[int]:
+    """The generations of this state folder, ascending."""
+    names = (path.name for path in files.listed(state / "ledger"))
+    numbers = sorted(int(name[1:]) for name in names if re.fullmatch(r"g\d+", name))
+    return [number for number in numbers if (state / "ledger" / f"g{number}" / "generation.json").exists()]
 
 
 def age_of(manifest: Manifest) -> float:

@@ -7,9 +7,9 @@ one would write everything twice. Nothing here writes anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from penstock.errors import Refused
+from penstock.files import Place
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.damage import check_whole
 from penstock.ledger.ledger import Ledger
@@ -31,7 +31,7 @@ from penstock.sinks.contract import CLOSED, Watermarked, Witness, app_id
 class Preflight:
     """The comparison for one pipeline. `file` is what the user types after `penstock run`."""
 
-    def __init__(self, pipeline: str, state: Path, sinks: Mapping[str, Watermarked], file: str) -> None:
+    def __init__(self, pipeline: str, state: Place, sinks: Mapping[str, Watermarked], file: str) -> None:
         self.pipeline, self.state, self.sinks, self.file = pipeline, state, list(sinks.values()), file
         self.checkpoint = Checkpoint(state / "spark")
         self.warnings: list[str] = []

@@ -13,10 +13,10 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock import files
+from penstock.files import Place
 
 BLOCK = 1000
 """Records of the smallest archive; so many of the newest are always files."""
@@ -28,7 +28,7 @@ Record = dict[str, Any]
 class Archive(NamedTuple):
     first: int
     last: int
-    path: Path
+    path: Place
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -37,7 +37,7 @@ class Archive(NamedTuple):
 class Shelf:
     """The records of one kind, by number. Readers see no difference between a file and a line of an archive."""
 
-    def __init__(self, folder: Path, kind: str) -> None:
+    def __init__(self, folder: Place, kind: str) -> None:
         self.folder, self.kind = folder, kind
 
     def put(self, number: int, record: Record) -> Record:
@@ -83,17 +83,16 @@ class Shelf:
 
     def archives(self) -> list[Archive]:
         """In the order of their records; one that is part of a larger one is left out."""
-        pattern = re.compile(rf"{self.kind}-(\d+)-(\d+)\.jsonl\.gz")
-        named = ((pattern.fullmatch(path.name), path) for path in files.listed(self.folder))
-        found = sorted(
-            (Archive(int(match[1]), int(match[2]), path) for match, path in named if match),
-            key=lambda each: (each.first, -each.last),
-        )
         outer: list[Archive] = []
-        for archive in found:
+        for archive in sorted(self._every(), key=lambda each: (each.first, -each.last)):
             if not outer or archive.last > outer[-1].last:
                 outer.append(archive)
         return outer
+
+    def _every(self) -> list[Archive]:
+        pattern = re.compile(rf"{self.kind}-(\d+)-(\d+)\.jsonl\.gz")
+        named = ((pattern.fullmatch(path.name), path) for path in files.listed(self.folder))
+        return [Archive(int(match[1]), int(match[2]), path) for match, path in named if match]
 
     def _fold(self, numbers: list[int], first: int) -> None:
         present = [(number, files.read_json(self._path(number))) for number in numbers]
@@ -112,7 +111,7 @@ class Shelf:
                 parts = [of_size.get(first + number * size) for number in range(FAN)]
                 whole = [part for part in parts if part is not None]
                 if len(whole) == FAN:
-                    body = b"".join(part.path.read_bytes() for part in whole)  # gzip files may stand in a row
+                    body = b"".join(_body(part) for part in whole)  # gzip files may stand in a row
                     files.create_once(self._archive(first, first + size * FAN - 1).path, body)
             size *= FAN
         self._tidy()
@@ -120,8 +119,7 @@ class Shelf:
     def _tidy(self) -> None:
         """Remove archives that are part of a larger one."""
         kept = {archive.path for archive in self.archives()}
-        pattern = f"{self.kind}-*.jsonl.gz"
-        files.remove([path for path in self.folder.glob(pattern) if path not in kept])
+        files.remove([archive.path for archive in self._every() if archive.path not in kept])
 
     def _archived(self, number: int) -> Record | None:
         for archive in self.archives():
@@ -133,14 +131,21 @@ class Shelf:
         body = files.read(archive.path)
         if body is None:  # just merged into a larger one
             archive = next(each for each in self.archives() if each.first <= archive.first <= each.last)
-            body = archive.path.read_bytes()
+            body = _body(archive)
         yield from _records(body)
 
     def _archive(self, first: int, last: int) -> Archive:
         return Archive(first, last, self.folder / f"{self.kind}-{first:09d}-{last:09d}.jsonl.gz")
 
-    def _path(self, number: int) -> Path:
+    def _path(self, number: int) -> Place:
         return self.folder / self.kind / f"{number}.json"
+
+
+def _body(archive: Archive) -> bytes:
+    body = files.read(archive.path)
+    if body is None:
+        raise FileNotFoundError(str(archive.path))
+    return body
 
 
 def _line(record: Record) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import files
+from penstock.files import Place
 from penstock.ledger.lease import holder
 from penstock.ledger.ledger import Ledger, now
 from penstock.observe.events import Emit, Event, Progressed
@@ -27,12 +28,12 @@ def progress_to(state: Path) -> Emit:
     return emit
 
 
-def status(pipeline: str, state: Path) -> dict[str, Any]:
+def status(pipeline: str, state: Place) -> dict[str, Any]:
     """The pipeline's status in the names that other tools rely on."""
     ledger = Ledger.find(state, pipeline)
     last = ledger.last_outcome() if ledger else None
     running = holder(state / "lease")
-    live = files.read_json(state / "progress" / "now.json") or {}
+    live = files.read_json(files.here(state) / "progress" / "now.json") or {}
     return {
         "pipeline": pipeline,
         "state": str(state),

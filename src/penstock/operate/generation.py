@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from penstock.errors import Refused
+from penstock.files import Place, move
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
@@ -46,7 +46,7 @@ class Opened:
 
 
 def new_generation(
-    pipeline: str, state: Path, sinks: Sinks, begin: Literal["last", "source"], run: str, ids: Ids | None = None
+    pipeline: str, state: Place, sinks: Sinks, begin: Literal["last", "source"], run: str, ids: Ids | None = None
 ) -> Opened:
     """Close the newest generation in every sink and open the next one. `ids` tells topics that were made anew."""
     with lease(state / "lease", pipeline, run):
@@ -90,7 +90,7 @@ def close_all(pipeline: str, sinks: Sinks, old: int) -> None:
             sink.close(WriteKey(pipeline, generation, sink.name, CLOSED, ""))
 
 
-def open_next(pipeline: str, state: Path, old: int, going: Going, run: str) -> Opened:
+def open_next(pipeline: str, state: Place, old: int, going: Going, run: str) -> Opened:
     """Set the old checkpoint aside and open the next generation."""
     _set_aside(state / "spark", state / f"spark.g{old}")
     Ledger(state, pipeline, old + 1, run).open(going.start, {"source": going.origin.to_json()})
@@ -156,10 +156,10 @@ def _said(ledger: Ledger, batch_id: int) -> str:
     return ", ".join(f"{part.topic}-{part.partition} {part.start} to {part.end}" for part in parts)
 
 
-def _set_aside(checkpoint: Path, aside: Path) -> None:
+def _set_aside(checkpoint: Place, aside: Place) -> None:
     if Checkpoint(checkpoint).exists or checkpoint.exists():
         number = 0
         while aside.exists():
             number += 1
             aside = aside.with_name(f"{aside.name.split('~')[0]}~{number}")
-        checkpoint.rename(aside)
+        move(checkpoint, aside)

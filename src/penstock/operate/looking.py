@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine.session import session
+from penstock.engine.state import place_of
 from penstock.engine.tables import committers
 from penstock.operate.outline import Outline, outline
 from penstock.operate.preview import Preview, Previewer
@@ -52,7 +53,8 @@ class Look:
 
     def outline(self) -> Outline:
         """What the pipeline would do."""
-        return outline(self.pipeline, self.flow, self.cluster, committers(self.pipeline, self.session))
+        tables = committers(self.pipeline, self.session)
+        return outline(self.pipeline, self.flow, self.cluster, tables, place_of(self.pipeline, self.session))
 
     def preview(self, count: int) -> Preview:
         """What becomes of the newest records of its topics."""

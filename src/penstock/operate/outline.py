@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError, Unavailable
+from penstock.files import Place
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.operate.outline_sinks import SinkOutline, sinks_of
 from penstock.operate.outline_text import lines
@@ -71,13 +72,18 @@ class Outline:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def outline(pipeline: Pipeline, flow: Flow, cluster: Cluster | None, tables: Mapping[str, Any]) -> Outline:
-    """What the pipeline would do. `cluster` is None where no broker is to be asked; `tables` are the committers."""
+def outline(
+    pipeline: Pipeline, flow: Flow, cluster: Cluster | None, tables: Mapping[str, Any], state: Place | None = None
+) -> Outline:
+    """What the pipeline would do. `cluster` is None where no broker is to be asked; `tables` are the committers.
+
+    `state` is where its state is, if that is not a folder of this machine.
+    """
     sinks = sinks_of(pipeline, flow.columns, tables)
     return Outline(
         pipeline=pipeline.name,
         state=str(pipeline.state),
-        source=source_of(pipeline, cluster),
+        source=source_of(pipeline, cluster, state or Path(pipeline.state)),
         stages=stages_of(flow),
         sinks=sinks,
         not_guaranteed=[warning for sink in sinks for warning in sink.not_guaranteed],
@@ -108,9 +114,9 @@ def stages_of(flow: Flow) -> list[StageOutline]:
     return made
 
 
-def source_of(pipeline: Pipeline, cluster: Cluster | None) -> SourceOutline:
+def source_of(pipeline: Pipeline, cluster: Cluster | None, state: Place) -> SourceOutline:
     """Where the next batch begins and how much it would read."""
-    checkpoint = Checkpoint(Path(pipeline.state) / "spark")
+    checkpoint = Checkpoint(state / "spark")
     batch_id = 0 if checkpoint.planned is None else checkpoint.planned + (checkpoint.planned == checkpoint.committed)
     first = checkpoint.planned is None
     topics = [*(pipeline.source.topics or pipeline.source.partitions or [f"like {pipeline.source.pattern}"])]

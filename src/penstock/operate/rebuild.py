@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from penstock.batch import publish_tables, publish_topics
 from penstock.clock import Clock
 from penstock.errors import Refused
+from penstock.files import Place
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Intent, Manifest, Outcome
@@ -34,7 +34,7 @@ class Rebuild:
     """The verb for one pipeline."""
 
     pipeline: str
-    state: Path
+    state: Place
     tables: dict[str, Committer]
     topics: list[TopicsCommitter]
     run: str

@@ -22,6 +22,7 @@ import pyarrow as pa
 from penstock import Delta, Json, Kafka, Pipeline, Sink
 from penstock.clock import Clock
 from penstock.engine.tables import committers
+from penstock.files import here
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.origin import Origin
@@ -75,7 +76,7 @@ class HandMade:
         return str(self.state / DEAD_LETTERS if sink == DEAD_LETTERS else self.folder / "lake" / sink)
 
     def outcome_file(self, batch_id: int) -> Path:
-        return self.ledger.folder / "outcomes" / f"{batch_id}.json"
+        return here(self.ledger.folder) / "outcomes" / f"{batch_id}.json"
 
     def write(self, records: str | Mapping[int, str]) -> Outcome:
         """One batch, from its intent to its outcome."""
@@ -90,7 +91,7 @@ class HandMade:
         intent = self.ledger.intend(self.batch_id, ranges, "code", Origin("cluster", {"t": self.topic_id}))
         tally, frozen = Tally(), {}
         for name, table in self.tables().items():
-            target = table.prepare(DEAD_LETTER if name == DEAD_LETTERS else self.columns, self.ledger.stage)
+            target = table.prepare(DEAD_LETTER if name == DEAD_LETTERS else self.columns, here(self.ledger.stage))
             writer = target.writer(f"{self.batch_id:08d}-{name}")
             for partition, text in parts.items():
                 rows = self._rows(name, text, partition, starts[partition])

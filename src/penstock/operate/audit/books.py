@@ -6,12 +6,12 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from penstock import files
 from penstock.errors import Refused
-from penstock.ledger.ledger import Ledger
+from penstock.files import Place
+from penstock.ledger.ledger import Ledger, generations
 from penstock.ledger.records import Intent, Outcome
 from penstock.ledger.shelf import Shelf
 from penstock.operate.audit.closing import doubts_of
@@ -78,10 +78,9 @@ class Generation:
 class Books:
     """All generations of one pipeline. Outcomes are read once; an intent can be asked for at any later moment."""
 
-    def __init__(self, state: Path, pipeline: str) -> None:
+    def __init__(self, state: Place, pipeline: str) -> None:
         self.state, self.pipeline = state, pipeline
-        names = (path.parent.name.removeprefix("g") for path in (state / "ledger").glob("g*/generation.json"))
-        self.generations = [self._generation(number) for number in sorted(int(n) for n in names if n.isdecimal())]
+        self.generations = [self._generation(number) for number in generations(state)]
 
     @property
     def newest(self) -> int:
@@ -165,7 +164,7 @@ class Books:
         return Batch(*key, said.digest, said.ranges, told, tuple(doubts), intent.origin.topics if intent else None)
 
 
-def _identity(folder: Path) -> tuple[Positions | None, str]:
+def _identity(folder: Place) -> tuple[Positions | None, str]:
     try:
         body = files.read_json(folder / "generation.json") or {}
         start = body.get("start")
@@ -181,8 +180,8 @@ def _records(shelf: Shelf) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
     numbers = files.numbered(shelf.folder / shelf.kind, ".json")  # first: what is folded meanwhile is in an archive
     for archive in shelf.archives():
         try:
-            with gzip.open(archive.path, "rt", encoding="utf-8") as lines:
-                found |= {record["batch_id"]: record for record in map(json.loads, lines)}
+            lines = gzip.decompress(files.read(archive.path) or b"").decode().splitlines()
+            found |= {record["batch_id"]: record for record in map(json.loads, lines)}
         except (OSError, EOFError, *BROKEN) as error:
             broken |= dict.fromkeys(range(archive.first, archive.last + 1), f"{archive.path.name}: {error}")
     for number in numbers:

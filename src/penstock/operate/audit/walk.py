@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.engine.state import place_of
 from penstock.errors import PenstockError
 from penstock.operate.audit.accounts import in_any_sink, totals
 from penstock.operate.audit.books import Batch, Books, Key
@@ -69,7 +69,7 @@ class Audit:
         self, pipeline: Pipeline, deep: bool, since: Since | None, sink: str | None, spark: SparkSession | None = None
     ) -> None:
         self.pipeline, self.deep, self.only, self.spark = pipeline, deep, sink, spark
-        self.books = Books(Path(pipeline.state), pipeline.name)
+        self.books = Books(place_of(pipeline, (lambda: spark) if spark else None), pipeline.name)
         self.scope = Scope(self.books, self.books.in_question(since), since is not None)
         self.looks: dict[str, Look] = {}
 

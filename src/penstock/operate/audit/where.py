@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -19,11 +18,11 @@ def folder_of(pipeline: Pipeline, sink: str, table: str, spark: SparkSession | N
     """The table's folder. Starts Spark only for a catalog name, and only if no session was given."""
     if not is_catalog_name(table):
         return table
-    from penstock.engine.session import session
+    from penstock.engine.session import session_of
     from penstock.sinks.delta.spark_table import SparkTable
 
     def made() -> SparkSession:
-        return spark or session(pipeline.name, pipeline.spark, Path(pipeline.state) / "logs" / "spark.log")
+        return spark or session_of(pipeline)
 
     try:
         look = SparkTable(sink, table, made).look()
