@@ -64,7 +64,7 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
         clusters = [cluster.name for cluster in plan.topics]
         done = outcome_of(intent, manifest, receipts, last, clock, replayed=found is not None, clusters=clusters)
         outcome = plan.ledger.close(done)
-    tell(plan, outcome)
+    tell(plan, outcome, manifest)
     failpoints.reach("before:return")  # 8
 
 

@@ -97,8 +97,9 @@ def _half_published(intent: Intent, fingerprint: str, at: list[str]) -> Refused:
     )
 
 
-def tell(plan: Plan, outcome: Outcome) -> None:
+def tell(plan: Plan, outcome: Outcome, manifest: Manifest) -> None:
     """The events that a committed batch gives rise to."""
+    written = [file for frozen in manifest.sinks.values() for file in frozen.files]
     name, total = plan.pipeline.name, outcome.tally.total()
     if outcome.gaps:
         gaps = tuple(part.to_json() for part in outcome.gaps)
@@ -125,5 +126,7 @@ def tell(plan: Plan, outcome: Outcome) -> None:
             warned=dict(total.warned),
             not_routed={sink: count for sink, count in total.not_routed.items() if count},
             replayed=outcome.replayed,
+            files=len(written),
+            bytes=sum(file.size for file in written),
         )
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.engine.faults import explain
 from penstock.engine.given import check_given
 from penstock.engine.governor import Governor, RestartAsked
+from penstock.engine.observer import Observer
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.renewal import Renewal
@@ -88,7 +89,8 @@ class Run:
         self.flow: Flow | None = None
         self._emit = emit
         once = options.once or pipeline.trigger == "available_now"
-        self.patience = Patience(pipeline.name, emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
+        self.observer = Observer(pipeline, pipeline.workplace, self.id, emit)
+        self.patience = Patience(pipeline.name, self.emit, stopping, ONCE_PATIENCE_SECONDS if once else None)
         self.governor = Governor(pipeline, self.emit, once=once)
         self.tables: dict[str, Committer] = {**committers(pipeline, self._session)}
         self.topics: list[KafkaCommitter] | None = None
@@ -97,8 +99,9 @@ class Run:
         began = time.monotonic()
         if self.spark is not None:
             check_given(self.spark, self.pipeline.name)
-        with lease(self.state / "lease", self.pipeline.name, self.id), ExitStack() as stack:
+        with lease(self.state / "lease", self.pipeline.name, self.id), ExitStack() as stack, self.observer.looking():
             reason = self._tries(stack)
+            self.observer.ended(reason)
         seconds = round(time.monotonic() - began, 1)
         self.emit(RunEnded(pipeline=self.pipeline.name, reason=reason, batches=self.batches, seconds=seconds))
 
@@ -106,6 +109,7 @@ class Run:
         if isinstance(event, BatchCommitted | Progressed):
             self.patience.ease()
         self.batches += isinstance(event, BatchCommitted)
+        self.observer.heard(event)
         self._emit(event)
 
     def _tries(self, stack: ExitStack) -> str:
@@ -185,6 +189,7 @@ class Run:
         code = fingerprint(self.pipeline)
         plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
         plan.origin = cluster.origin
+        self.observer.attach(cluster, ledger, topics, start)
         return plan, preflight
 
     @cached_property
@@ -231,4 +236,5 @@ def fingerprint(pipeline: Pipeline) -> str:
     """Of the pipeline, its own functions and penstock's version: tells whether a replay runs other code."""
     functions = [step.python for step in pipeline.steps if step.python is not None]
     sources = " ".join(source_of(function, str(pipeline.folder)) for function in functions)
-    return hashlib.sha256(f"{__version__} {pipeline.model_dump_json()} {sources}".encode()).hexdigest()[:16]
+    told = pipeline.model_dump_json(exclude={"observe"})  # how it is looked at changes nothing of what it does
+    return hashlib.sha256(f"{__version__} {told} {sources}".encode()).hexdigest()[:16]

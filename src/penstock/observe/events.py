@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -12,6 +12,10 @@ class Event:
     """Something that happened to a pipeline."""
 
     pipeline: str
+
+    def to_json(self) -> dict[str, Any]:
+        """What a JSON line says of it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +58,10 @@ class BatchCommitted(Event):
     """Records by the sink whose `where` left them out."""
     replayed: bool
     """Published from an earlier try's manifest; nothing was read again."""
+    files: int = 0
+    """Files that the batch added to tables, or froze for topics."""
+    bytes: int = 0
+    """Their size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +107,26 @@ class Paced(Event):
     """Seconds until nothing is left behind, as things stand; None if unknown, or never."""
     news: bool = False
     """Whether it is worth a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LagMeasured(Event):
+    """The broker was asked how far the topics are: at every poll, batch or no batch. No plain line is made of it."""
+
+    lag: Any
+    """A `penstock.observe.lag.Lag`."""
+
+    def to_json(self) -> dict[str, Any]:
+        total = self.lag.total
+        return {"pipeline": self.pipeline, **({} if total is None else total.to_json())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressNotShown(Event):
+    """The Kafka group that shows the pipeline's progress could not be told. No batch is affected; it is tried again."""
+
+    group: str
+    cause: str
 
 
 @dataclass(frozen=True, kw_only=True)

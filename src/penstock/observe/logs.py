@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -40,7 +39,7 @@ def to_all(*listeners: Emit) -> Emit:
 
 def as_json_line(event: Event) -> str:
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-    return json.dumps({"at": _now("milliseconds"), "event": kind, **dataclasses.asdict(event)})
+    return json.dumps({"at": _now("milliseconds"), "event": kind, **event.to_json()})
 
 
 def plain_line(event: Event) -> str:
@@ -140,6 +139,11 @@ def _(event: events.Waiting) -> str:
 @_says(events.Recovered)
 def _(event: events.Recovered) -> str:
     return f"goes on, after {event.after_seconds:.0f} s"
+
+
+@_says(events.ProgressNotShown)
+def _(event: events.ProgressNotShown) -> str:
+    return f"progress is not shown in group {event.group}: {event.cause} No batch is affected; it is tried again"
 
 
 @_says(events.TableEvolved)

@@ -12,20 +12,13 @@ from typing import Any
 from penstock import files
 from penstock.files import Place
 from penstock.ledger.lease import holder
-from penstock.ledger.ledger import Ledger, now
-from penstock.observe.events import Emit, Event, Progressed
+from penstock.ledger.ledger import Ledger
+from penstock.observe.events import Emit, nowhere
 
 
-def progress_to(state: Path) -> Emit:
-    """An `emit` that leaves the newest progress where `status` finds it."""
-    path = state / "progress" / "now.json"
-
-    def emit(event: Event) -> None:
-        if isinstance(event, Progressed):
-            body = {"rows_per_second": event.rows_per_second, "lag_rows": event.lag_rows, "lag": event.lag, "at": now()}
-            files.replace(path, files.to_json(body))
-
-    return emit
+def progress_to(_state: Path) -> Emit:
+    """Nothing to do any more: the run leaves its own progress. See `penstock.engine.observer`."""
+    return nowhere
 
 
 def status(pipeline: str, state: Place) -> dict[str, Any]:
@@ -42,7 +35,7 @@ def status(pipeline: str, state: Place) -> dict[str, Any]:
         "running": running,
         "rows_per_second": live.get("rows_per_second") if running else 0.0,
         "lag_rows": live.get("lag_rows"),
-        "lag_seconds": None,
+        "lag_seconds": live.get("lag_seconds"),
         "read": last.totals.seen if last else 0,
         "last_batch": {"rows": last.read, "seconds": last.seconds, "phases": last.phases, "at": last.committed_at}
         if last

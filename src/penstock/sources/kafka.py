@@ -105,6 +105,11 @@ class Cluster:
             {"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "log_level": 0}, logger=quiet_log()
         )
 
+    @property
+    def admin(self) -> Any:
+        """The admin client, for what else is asked of the cluster. It is kept as long as the cluster is."""
+        return self._admin
+
     def partitions(self, timeout: float = 10) -> dict[str, list[int]]:
         """Every topic of the cluster with its partitions."""
         with self._reaching():
@@ -153,11 +158,11 @@ class Cluster:
 
         return self._offsets(partitions, OffsetSpec.earliest())
 
-    def latest(self, partitions: Iterable[tuple[str, int]]) -> Positions:
-        """One past the last offset of each partition that a reader may see."""
+    def latest(self, partitions: Iterable[tuple[str, int]], isolation: str | None = None) -> Positions:
+        """One past the last offset of each partition that a reader may see; one with this `isolation`, if given."""
         from confluent_kafka.admin import OffsetSpec
 
-        return self._offsets(partitions, OffsetSpec.latest())
+        return self._offsets(partitions, OffsetSpec.latest(), isolation)
 
     def _described(self, topics: Iterable[str], *, with_permissions: bool = False) -> dict[str, Any]:
         """What the cluster says of these topics; those that are not there are left out."""
@@ -193,13 +198,14 @@ class Cluster:
             return False
         return True
 
-    def _offsets(self, partitions: Iterable[tuple[str, int]], spec: Any) -> Positions:
+    def _offsets(self, partitions: Iterable[tuple[str, int]], spec: Any, isolation: str | None = None) -> Positions:
         from confluent_kafka import IsolationLevel, TopicPartition
 
         wanted = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not wanted:
             return {}
-        level = IsolationLevel.READ_COMMITTED if self.isolation == "committed" else IsolationLevel.READ_UNCOMMITTED
+        committed = (isolation or self.isolation) == "committed"
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         with self._reaching():
             answers = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=10)
             return {(tp.topic, tp.partition): future.result().offset for tp, future in answers.items()}

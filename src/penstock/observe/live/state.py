@@ -34,7 +34,9 @@ class State:
     late: int = 0
     """How many of the last batches, in a row, took longer than the trigger's interval."""
     lag: Mapping[str, int] | None = None
-    """Rows by partition, as of the newest batch."""
+    """Rows by partition, as of the newest poll; before the first, as of the newest batch."""
+    polled: bool = False
+    """Whether the broker was asked: then what Spark says of the lag is older."""
     sinks: Mapping[str, Sunk] = field(default_factory=dict)
     waiting: Wait | None = None
     idle_since: float | None = None
@@ -70,7 +72,8 @@ def worth_a_line(event: Event) -> bool:
     if isinstance(event, BatchCommitted):
         return event.replayed
     told = events.CodeChanged | events.UnknownFields | events.RecordsLost | events.TableEvolved
-    return isinstance(event, told | events.Warned | events.Waiting | events.Recovered)
+    more = events.ProgressNotShown | events.Warned | events.Waiting | events.Recovered
+    return isinstance(event, told | more)
 
 
 @singledispatch
@@ -120,8 +123,13 @@ def _(event: BatchCommitted, state: State, now: float) -> State:
 @_change.register
 def _(event: events.Progressed, state: State, now: float) -> State:
     """Spark's word after a batch, or that there was nothing to do. Where it knows no lag, the last one stays."""
-    state = state if event.lag_rows is None else replace(state, lag=event.lag)
+    state = state if event.lag_rows is None or state.polled else replace(state, lag=event.lag)
     return replace(state, rate=0.0) if event.rows == 0 and state.batch is None else state
+
+
+@_change.register
+def _(event: events.LagMeasured, state: State, now: float) -> State:
+    return replace(state, polled=True, lag={part.name: part.rows for part in event.lag.partitions})
 
 
 @_change.register

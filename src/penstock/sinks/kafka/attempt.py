@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from queue import Empty, Queue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock import failpoints
 from penstock.errors import Unavailable
@@ -43,6 +43,7 @@ DOING = {
     "produce": "send records",
     "flush": "send records",
     "marker": "move the marker",
+    "show": "show the progress",
     "commit": "commit the transaction",
 }
 
@@ -85,6 +86,14 @@ class Attempt:
         with self._step("marker"):
             place, group = [position(marker)], self.markers.group(self.key.app)
             self._until(lambda seconds: self.producer.send_offsets_to_transaction(place, group, seconds))
+
+    def show(self, group: Any, ranges: Iterable[Any]) -> None:
+        """Let another group, which shows the progress to people, move in the same transaction."""
+        from confluent_kafka import TopicPartition
+
+        places = [TopicPartition(topic, partition, end) for topic, partition, _, end in ranges]
+        with self._step("show"):
+            self._until(lambda seconds: self.producer.send_offsets_to_transaction(places, group, seconds))
 
     def commit(self) -> None:
         with self._step("commit"):

@@ -7,7 +7,7 @@ once, it is visible once; killed anywhere, it is visible whole or not at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock import failpoints
-from penstock.errors import Unavailable
+from penstock.errors import PenstockError, Unavailable
 from penstock.sinks.contract import Frozen, Receipt, Target, Undone, WriteKey
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.attempt import Attempt, Fenced
@@ -67,6 +67,11 @@ class KafkaCommitter:
         self.name = self.directory.cluster_id
         self.markers = Markers(self.client)
         self.changes = Changes(self.directory)
+        self.shows: str | None = None
+        """The Kafka group that shows the pipeline's progress, if its offsets go with the transaction."""
+        self.shown: int | None = None
+        """The newest batch that was shown so."""
+        self._showing = Markers(self.client)
 
     @property
     def exact(self) -> bool:
@@ -121,7 +126,10 @@ class KafkaCommitter:
         rows = {sink: share.rows for sink, share in frozen.items()}
         marker = Marker.of(key, rows, story.get("ranges"), story.get("ledger", ""))
         with self.changes.watched(frozen, key):
-            how = (self._transact if self.exact else self._send_alone)(frozen, key, marker, known)
+            if self.exact:
+                how = self._transact(frozen, key, marker, known, story.get("ranges") or ())
+            else:
+                how = self._send_alone(frozen, key, marker, known)
         return {
             sink: Receipt(sink, how if how == RECOGNISED or self._exactly(sink) else SENT, marker.offset, share.rows)
             for sink, share in frozen.items()
@@ -175,8 +183,11 @@ class KafkaCommitter:
     def release(self) -> None:
         """Let go of the connection that is kept for the markers."""
         self.markers.close()
+        self._showing.close()
 
-    def _transact(self, frozen: Mapping[str, Frozen], key: WriteKey, marker: Marker, known: int | None) -> str:
+    def _transact(
+        self, frozen: Mapping[str, Frozen], key: WriteKey, marker: Marker, known: int | None, ranges: Sequence[Any]
+    ) -> str:
         attempt = self._attempt(key, limits(frozen.values()))
         try:
             attempt.fence()
@@ -188,10 +199,23 @@ class KafkaCommitter:
             self.changes.complete(exact, attempt.produce(chain.from_iterable(map(messages, exact))), key)
             attempt.flush()
             attempt.mark(marker)
+            shown = self._show(attempt, ranges)
             attempt.commit()
         except Fenced:
             return self._settled(key, known)
+        self.shown = key.batch_id if shown else None
         return COMMITTED
+
+    def _show(self, attempt: Attempt, ranges: Sequence[Any]) -> bool:
+        """Show the progress in this transaction. Where the broker refuses that, the next try does without it."""
+        if self.shows is None or not ranges:
+            return False
+        try:
+            attempt.show(self._showing.group(self.shows), ranges)
+        except PenstockError:
+            self.shows = None
+            raise
+        return True
 
     def _send_alone(self, frozen: Mapping[str, Frozen], key: WriteKey, marker: Marker, known: int | None) -> str:
         """Without a transaction: the rows, then the marker. A crash in between sends the rows again."""

@@ -1,0 +1,308 @@
+"""The observer: a thread of its own beside a run. It hears every event, asks the broker at every poll, and tells.
+
+It keeps `now.json` and the history, measures the lag (so that it moves during a long batch), and publishes progress to
+the Kafka group. Nothing here can stop or delay a batch: events are only put into a queue, and what fails is said and
+tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, singledispatchmethod
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from penstock.engine.meter import Meter
+from penstock.engine.publish import Publisher
+from penstock.errors import PenstockError
+from penstock.observe import events, gaps
+from penstock.observe.events import Emit, Event
+from penstock.observe.history import History
+from penstock.observe.now import Board, InHand, LastBatch, Now
+from penstock.ranges import Positions
+from penstock.sources.position import first_positions
+from penstock.unread import Part
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from penstock.ledger.ledger import Ledger
+    from penstock.pipeline import Pipeline
+    from penstock.sinks.kafka.committer import KafkaCommitter
+    from penstock.sources.kafka import Cluster
+
+PARTITIONS_SECONDS = 60.0
+"""New partitions are looked for so often."""
+STOP_SECONDS = 8.0
+"""How long a run that ends waits for the last word; a broker that is away must not hold it up."""
+
+
+@dataclass
+class Sight:
+    """What there is to look at, once a try of the query is under way."""
+
+    ledger: Ledger
+    meter: Meter
+    clusters: Sequence[KafkaCommitter]
+    start: Positions | None
+    partitions: list[Part] = field(default_factory=list)
+    partitions_at: float = -float("inf")
+    positions: Positions = field(default_factory=dict)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.meter.cluster
+
+
+class Observer:
+    """Looks on while a pipeline runs."""
+
+    def __init__(self, pipeline: Pipeline, folder: Path, run: str, emit: Emit) -> None:
+        self.pipeline, self.folder, self.emit = pipeline, folder, emit
+        seconds = pipeline.observe.poll.seconds
+        self.board = Board(
+            folder, Now(pipeline.name, run, os.getpid(), time.time(), poll_seconds=seconds), min(1.0, seconds)
+        )
+        self.history = History(folder, pipeline.observe.history.seconds)
+        self.publisher = Publisher(pipeline.name, pipeline.observe.group_of(pipeline.name), emit)
+        self._seconds = seconds
+        self._next_poll = time.monotonic()
+        self._heard: SimpleQueue[Event | Callable[[], None] | None] = SimpleQueue()
+        self._sight: Sight | None = None
+        self._spark: dict[Part, int] = {}
+        self._said: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="penstock-observer", daemon=True)
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Look on while the block runs. However that ends, the last word is said; but nobody waits long for it."""
+        self._thread.start()
+        try:
+            yield
+        except BaseException as error:
+            self.ended("failed", str(error) or type(error).__name__)
+            raise
+        finally:
+            self._heard.put(None)
+            self._thread.join(STOP_SECONDS)
+
+    def heard(self, event: Event) -> None:
+        """Take note of an event. Costs the caller nothing."""
+        self._heard.put(event)
+
+    def attach(
+        self, cluster: Cluster, ledger: Ledger, clusters: Sequence[KafkaCommitter], start: Positions | None
+    ) -> None:
+        """A try of the query begins: this is where it reads, and what it has done so far."""
+        self._heard.put(lambda: self._attach(cluster, ledger, clusters, start))
+
+    def ended(self, how: str, error: str = "") -> None:
+        """The run has come to its end: `done`, `stopped` or `failed`."""
+        self._heard.put(lambda: self._ended(how, error))
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            going = self._hear()
+            self._careful("its progress", self.history.tick)
+            if going and time.monotonic() >= self._next_poll:
+                self._next_poll = time.monotonic() + self._seconds
+                self._careful("lag", self._poll)
+            self._careful("the group", self._publish)
+            self._careful("its progress", self.board.write)
+        self._careful("its progress", lambda: self.history.tick(force=True))
+        self._careful("its progress", lambda: self.board.write(force=True))
+        if self._sight is not None:
+            self._sight.meter.close()
+
+    def _hear(self) -> bool:
+        """Take in what was heard, waiting for it until something else is due. False: that was the last."""
+        due = self.board.due()
+        pause = min(self._next_poll - time.monotonic(), self._seconds if due is None else due)
+        try:
+            item = self._heard.get(timeout=max(0.0, pause))
+            while item is not None:
+                self._careful("an event", partial(self._take, item) if isinstance(item, Event) else item)
+                item = self._heard.get_nowait()
+        except Empty:
+            return True
+        return False
+
+    def _careful(self, what: str, act: Callable[[], object]) -> None:
+        """Whatever goes wrong here is said once, and never reaches a batch."""
+        try:
+            act()
+        except Exception as error:
+            told = error.what if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}"
+            if (key := f"{what} {type(error).__name__}") not in self._said:
+                self._said.add(key)
+                text = f"{what} cannot be kept up to date: {told} The pipeline goes on."
+                self.emit(events.Warned(pipeline=self.pipeline.name, text=text))
+
+    # what the broker says
+    def _attach(
+        self, cluster: Cluster, ledger: Ledger, clusters: Sequence[KafkaCommitter], start: Positions | None
+    ) -> None:
+        if self._sight is not None:
+            self._sight.meter.close()
+            tracker = self._sight.meter.tracker
+            self._sight = Sight(ledger, Meter(cluster, self.publisher.group, tracker), clusters, start)
+        else:
+            self._sight = Sight(ledger, Meter(cluster, self.publisher.group), clusters, start)
+        self._next_poll = time.monotonic()
+        last = ledger.last_outcome()
+        if last is not None:
+            self._sight.meter.tracker.learn(last.ranges, last.tally)
+            self._at(last.end, last.batch_id)
+            if last.gaps and not gaps.kept(self.folder, ledger.generation, last.batch_id):
+                self._keep_gaps(last.batch_id, [(gap.topic, gap.partition, gap.start, gap.end) for gap in last.gaps])
+
+    def _poll(self) -> None:
+        sight = self._sight
+        if sight is None:
+            return
+        try:
+            self._partitions(sight)
+            lag = sight.meter.measure(sight.partitions, sight.positions, self._spark)
+        except PenstockError:
+            if not self.board.now.waiting:  # while the run itself waits for the broker, that is said already
+                raise
+            return
+        self.board.update(lag=lag)
+        self.emit(events.LagMeasured(pipeline=self.pipeline.name, lag=lag))
+        self.history.lag(lag)
+        self._said.discard("lag Unavailable")
+
+    def _partitions(self, sight: Sight) -> None:
+        if time.monotonic() - sight.partitions_at < PARTITIONS_SECONDS:
+            return
+        sight.partitions = sight.cluster.read_by(self.pipeline.source)
+        sight.partitions_at = time.monotonic()
+        new = [part for part in sight.partitions if part not in sight.positions]
+        if not sight.positions and sight.start is None:
+            sight.positions = first_positions(self.pipeline.source, sight.cluster, new)
+        elif not sight.positions:
+            sight.positions = dict(sight.start or {})
+
+    def _publish(self) -> None:
+        if self._sight is not None and self.publisher.due():
+            self.publisher.tell(self._sight.cluster, self._sight.clusters)
+            self.board.update(shown=self.publisher.shown)
+
+    def _at(self, positions: Positions, batch_id: int) -> None:
+        assert self._sight is not None
+        self._sight.positions = {**self._sight.positions, **positions}
+        self.publisher.want(positions, batch_id, self._sight.clusters)
+        self.board.update(shown=self.publisher.shown)
+
+    # what the run says
+    @singledispatchmethod
+    def _take(self, event: Event) -> None:
+        """Most events change nothing here."""
+
+    @_take.register
+    def _(self, event: events.RunStarted) -> None:
+        self.board.update(generation=event.generation, tries=self.board.now.tries + 1, in_hand=None)
+        text = "" if event.resumes_at is None else f"resumes at batch {event.resumes_at}"
+        self.history.run("started", self.board.now.run, event.generation, text)
+
+    @_take.register
+    def _(self, event: events.PhaseStarted) -> None:
+        now, was = time.time(), self.board.now.in_hand
+        same = was is not None and was.batch_id == event.batch_id
+        began = was.since if was is not None and same else now
+        offsets = was.offsets if was is not None and same else None
+        self.board.update(in_hand=InHand(event.batch_id, began, event.phase, now, offsets))
+
+    @_take.register
+    def _(self, event: events.BatchStarted) -> None:
+        now, was = time.time(), self.board.now.in_hand
+        known = was or InHand(event.batch_id, now, "intent", now)
+        self.board.update(in_hand=InHand(known.batch_id, known.since, known.phase, known.phase_since, event.offsets))
+
+    @_take.register
+    def _(self, event: events.BatchCommitted) -> None:
+        last = LastBatch(
+            batch_id=event.batch_id,
+            at=time.time(),
+            rows=event.read,
+            written=event.written,
+            rejected=event.rejected,
+            dropped=event.dropped,
+            seconds=event.seconds,
+            phases=event.phases,
+            sinks=event.sinks,
+            files=event.files,
+            bytes=event.bytes,
+        )
+        now = self.board.now
+        self.board.update(in_hand=None, last_batch=last, batches=now.batches + 1)
+        self.history.batch(event, now.generation, now.read_limit)
+        outcome = self._sight.ledger.outcome(event.batch_id) if self._sight else None
+        if outcome is not None and self._sight is not None:
+            self._sight.meter.tracker.learn(outcome.ranges, outcome.tally)
+            self._at(outcome.end, outcome.batch_id)
+
+    @_take.register
+    def _(self, event: events.Progressed) -> None:
+        self.board.update(rows_per_second=event.rows_per_second)
+        if event.lag_rows is not None:
+            parts = ((name.rpartition("-"), rows) for name, rows in event.lag.items())
+            self._spark = {(topic, int(number)): rows for (topic, _, number), rows in parts}
+
+    @_take.register
+    def _(self, event: events.Paced) -> None:
+        self.board.update(read_limit=event.limit)
+
+    @_take.register
+    def _(self, event: events.Waiting) -> None:
+        self.board.update(waiting=event.cause, waiting_since=time.time())
+        self.history.run("waiting", self.board.now.run, self.board.now.generation, event.cause)
+
+    @_take.register
+    def _(self, event: events.Recovered) -> None:
+        self.board.update(waiting="", waiting_since=None)
+        text = f"after {event.after_seconds:.0f} s"
+        self.history.run("recovered", self.board.now.run, self.board.now.generation, text)
+
+    @_take.register
+    def _(self, event: events.RecordsLost) -> None:
+        ranges = [(gap["topic"], gap["partition"], gap["start"], gap["end"]) for gap in event.gaps]
+        self._keep_gaps(event.batch_id, ranges)
+        told = "; ".join(f"{topic}-{part} {start} to {end - 1}" for topic, part, start, end in ranges)
+        self.history.run("lost", self.board.now.run, self.board.now.generation, told)
+
+    def _ended(self, ended: str, error: str) -> None:
+        self.board.update(ended=ended, error=error, in_hand=None, waiting="", waiting_since=None)
+        self.history.run(ended, self.board.now.run, self.board.now.generation, error)
+
+    def _keep_gaps(self, batch_id: int, ranges: list[tuple[str, int, int, int]]) -> None:
+        sight = self._sight
+        if sight is None:
+            return
+        after = {(topic, part): end for topic, part, _, end in ranges}
+        found = sight.meter.prober.look(after, {part: at + 1 for part, at in after.items()}, list(after))
+        made = []
+        for topic, part, start, end in ranges:
+            probe, each = found.get((topic, part)), sight.meter.tracker.bytes_per_offset((topic, part))
+            made.append(
+                gaps.Gap(
+                    at=time.time(),
+                    pipeline=self.pipeline.name,
+                    generation=sight.ledger.generation,
+                    batch_id=batch_id,
+                    topic=topic,
+                    partition=part,
+                    start=start,
+                    end=end,
+                    written_after=sight.meter.tracker.arrived((topic, part), start),
+                    written_before=probe.timestamp if probe else None,
+                    estimated_bytes=None if each is None else round(each * (end - start)),
+                )
+            )
+        gaps.keep(self.folder, made)
