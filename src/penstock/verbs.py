@@ -63,12 +63,11 @@ class Verbs:
     ) -> None:
         """Run it until it is done or `stopping` is set. Events go to `emit`; without one they are printed."""
         from penstock.engine.run import RunOptions, run
-        from penstock.observe.logs import lines_to, to_all
-        from penstock.observe.status import progress_to
+        from penstock.observe.logs import lines_to
 
         told = emit or lines_to(sys.stdout, as_json=False)
         options = RunOptions(once=once, accept_loss=accept_loss)
-        run(self._it, options, to_all(told, progress_to(self._it.workplace)), stopping, spark)
+        run(self._it, options, told, stopping, spark)
 
     def audit(
         self,

@@ -37,14 +37,13 @@ def run(
 
     from penstock.engine.run import RunOptions
     from penstock.engine.run import run as run_pipeline
-    from penstock.observe.logs import lines_to, to_all
-    from penstock.observe.status import progress_to
+    from penstock.observe.logs import lines_to
 
     options = RunOptions(once=once, accept_loss=accept_loss, file=again(file, env, sets))
     stopping = stop_on_signals()
     lines: AbstractContextManager[Emit] = nullcontext(lines_to(sys.stdout, as_json=json))
     with lines if json or plain else shown(pipeline, stopping, once=once) as emit:
-        run_pipeline(pipeline, options, to_all(emit, progress_to(pipeline.workplace)), stopping)
+        run_pipeline(pipeline, options, emit, stopping)
 
 
 @contextmanager

@@ -1,24 +1,18 @@
 """Status: how a pipeline stands, read from its state folder by any process, without Spark.
 
 What is counted comes from the last outcome of the ledger, so it is exact through any crash. Rate and lag come from
-the running process, which leaves them in `<state>/progress/now.json`.
+the running process, which leaves them in `<state>/progress/now.json`; where the state is on another file system, in
+the folder that stands for it on the machine that runs.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from penstock import files
 from penstock.files import Place
 from penstock.ledger.lease import holder
 from penstock.ledger.ledger import Ledger
-from penstock.observe.events import Emit, nowhere
-
-
-def progress_to(_state: Path) -> Emit:
-    """Nothing to do any more: the run leaves its own progress. See `penstock.engine.observer`."""
-    return nowhere
 
 
 def status(pipeline: str, state: Place) -> dict[str, Any]:
