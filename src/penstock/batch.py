@@ -91,7 +91,8 @@ def _pass(plan: Plan, flow: Flow, rows: DataFrame, intent: Intent) -> tuple[Read
     """One read of the batch: how much was read, where it went, and every task's report."""
     reading, stage = Reading(intent.ranges), plan.ledger.stage_of(intent.batch_id)
     end = _end(plan, intent, stage)
-    return reading, end, Pass(flow, intent.batch_id, end, stage).over(reading.over(rows))
+    source = plan.as_source(reading.over(rows))
+    return reading, end, Pass(flow, intent.batch_id, end, stage, intent.only_topic).over(source)
 
 
 def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.formats.contract import FormatOptions
 from penstock.ledger.ledger import Ledger
@@ -15,6 +15,9 @@ from penstock.ranges import Positions
 from penstock.sinks.contract import Committer, TopicsCommitter, Watermarked
 from penstock.sources.losses import Losses
 from penstock.steps.flow import Flow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Schemas(Protocol):
@@ -58,6 +61,8 @@ class Plan:
     """Where the first batch starts, if not where the pipeline file says."""
     origin: Callable[[Iterable[str]], Origin] = lambda _topics: Origin()
     """Asks the source which topics these names are now."""
+    as_source: Callable[[DataFrame], DataFrame] = lambda rows: rows
+    """A batch as Spark hands it over, in the columns of `rows.SOURCE`."""
     schemas: Schemas | None = None
     learn: Callable[[FormatOptions], Flow] | None = None
     """Learns the stages anew for other columns."""

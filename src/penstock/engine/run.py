@@ -34,7 +34,7 @@ from penstock.pipeline import Pipeline
 from penstock.plan import Plan
 from penstock.sinks.contract import Committer, Watermarked, Witness, WriteKey
 from penstock.sinks.kafka.committer import KafkaCommitter
-from penstock.sources.kafka import Cluster
+from penstock.sources.kafka import Cluster, as_source_rows
 from penstock.sources.losses import Losses, Policy
 from penstock.sources.position import check_position
 from penstock.steps.flow import Flow
@@ -188,7 +188,7 @@ class Run:
                 each.fence(WriteKey(self.pipeline.name, ledger.generation, each.name, planned, ""))
         code = fingerprint(self.pipeline)
         plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
-        plan.origin = cluster.origin
+        plan.origin, plan.as_source = cluster.origin, as_source_rows
         self.observer.attach(cluster, ledger, topics, start)
         return plan, preflight
 

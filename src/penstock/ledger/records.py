@@ -29,6 +29,12 @@ class Intent:
     ledger: str = ""
     """The id of the generation's ledger: another pipeline of the same name has another."""
 
+    @property
+    def only_topic(self) -> str | None:
+        """The topic of all its ranges, where there is but one."""
+        topics = {part.topic for part in self.ranges}
+        return topics.pop() if len(topics) == 1 else None
+
     def key(self, sink: str) -> WriteKey:
         return WriteKey(self.pipeline, self.generation, sink, self.batch_id, self.digest)
 

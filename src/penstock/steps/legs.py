@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 class Pass:
     """One pass over one batch; `folder` is the batch's own."""
 
-    def __init__(self, flow: Flow, batch_id: int, end: ToSinks, folder: Path) -> None:
+    def __init__(self, flow: Flow, batch_id: int, end: ToSinks, folder: Path, topic: str | None = None) -> None:
         self.flow, self.batch_id, self.end, self.folder = flow, batch_id, end, folder
+        self.topic = topic
+        """Of every record, where there is but one."""
 
     def over(self, source: DataFrame) -> list[str]:
         """Source rows in, every task's report out."""
         first, *later = legs_of(self.flow.stages)
-        needed = [name for name in READ if self.flow.stages or name != "timestamp_type"]  # each costs CPU
         decode = self.flow.decode
-        builder = Builder(source.select(*needed), FromSource(decode), decode.columns(), self.batch_id)
+        intake = FromSource(decode, self.topic)
+        builder = Builder(source.select(*self._needed()), intake, decode.columns(), self.batch_id)
         builder.add_all(first)
         newest = self._finish(builder, last=not later)
         reports = list(newest)
@@ -41,6 +43,13 @@ class Pass:
             newest = self._leg(source, leg, _staged_files(newest), last=number == len(later))
             reports += newest
         return reports
+
+    def _needed(self) -> list[str]:
+        """The columns that must cross into the worker: each costs CPU for every record."""
+        spared = {"timestamp_type"} if not self.flow.stages else set()
+        if self.topic is not None:
+            spared.add("topic")
+        return [name for name in READ if name not in spared]
 
     def _finish(self, builder: Builder, *, last: bool) -> list[str]:
         if last:

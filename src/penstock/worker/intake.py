@@ -32,12 +32,14 @@ class FromSource:
     """
 
     decode: FormatOptions
+    topic: str | None = None
+    """Of every record; None where it stands in a column of its own."""
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
         decoder = self.decode.decoder()
         void = False
         for batch in batches:
-            for source in by_partition(batch, "topic", "partition"):
+            for source in by_partition(self._with_topic(batch), "topic", "partition"):
                 if isinstance(decoder, DecoderByTopic):
                     one = decoder.of_topic(source["topic"][0].as_py())
                     strange = one.strange(source["value"])
@@ -49,6 +51,9 @@ class FromSource:
                         yield _decoded(source, one.decode(source["value"]))
                 else:
                     yield _decoded(source, decoder.decode(source["value"]))
+
+    def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch if self.topic is None else batch.append_column("topic", pa.repeat(self.topic, batch.num_rows))
 
 
 def _decoded(source: pa.RecordBatch, decoded: Decoded) -> Rows:
