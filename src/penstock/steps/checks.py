@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 STAGE = "check"
 
 
+def failed(check: Check) -> str:
+    """What the dead letter says where the rule is not TRUE."""
+    return f"Not true: {check.rule}"[:300]
+
+
+def raised(check: Check) -> str:
+    """What it says where the rule raises."""
+    return f"The rule of check {check.name} raised an error on this record."
+
+
 def checked(frame: Frame, checks: Sequence[Check]) -> Frame:
     """The same rows; those that fail a check are marked."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -39,10 +49,9 @@ def _mark(checks: Sequence[Check]) -> Column:
 
     mark = F.when(column("__out").isNotNull(), column("__out"))
     for number, check in enumerate(checks):
-        raised = f"The rule of check {check.name} raised an error on this record."
-        mark = mark.when(column("__checks", f"c{number}").isNull(), out(STAGE, "step_failed", raised))
+        mark = mark.when(column("__checks", f"c{number}").isNull(), out(STAGE, "step_failed", raised(check)))
         if check.on_fail != "warn":
-            verdict = out(STAGE, check.name, f"Not true: {check.rule}"[:300], check.on_fail)
+            verdict = out(STAGE, check.name, failed(check), check.on_fail)
             mark = mark.when(~column("__checks", f"c{number}", "ok"), verdict)
     return mark
 

@@ -2,9 +2,11 @@
 
     decode  checks  steps ...  routes  write
 
-A stage is Arrow (it runs in the Python worker: decode, Python steps over Arrow batches, write) or Spark (SQL).
+A stage is Arrow (it runs in the Python worker: decode, Python steps over Arrow batches, SQL that could be compiled,
+write) or Spark (all other SQL).
 Adjacent Arrow stages make one `mapInArrow`; adjacent Spark stages make one projection after another. A pipeline
-without SQL is a single segment. In front of a Python step over DataFrames the batch is staged: a leg ends there.
+without a Spark stage is a single segment. In front of a Python step over DataFrames the batch is staged: a leg ends
+there.
 """
 
 from __future__ import annotations
@@ -16,10 +18,9 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from penstock.steps.frame import Frame
-from penstock.steps.python import PythonStep
 from penstock.worker.crossing import with_form
 from penstock.worker.intake import FromSpark, Intake
-from penstock.worker.task import REPORT, Exit, ToSpark, Work
+from penstock.worker.task import REPORT, ArrowStage, Exit, ToSpark, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,11 +39,15 @@ class Stage:
     runs_in: Literal["arrow", "spark", "staged"]
     columns: pa.Schema
     """The data columns behind it."""
-    arrow: PythonStep | None = None
+    arrow: ArrowStage | None = None
     spark: Callable[[Frame], Frame] | None = None
     staged: StagedStep | None = None
     multiplies: bool = False
     """May it make several rows of one record?"""
+    compiled: bool = False
+    """Is it SQL that runs as Arrow compute, in the worker?"""
+    why: str = ""
+    """What keeps SQL in Spark: the first expression that could not be compiled."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Builder:
         self.rows, self.columns, self.batch_id = rows, columns, batch_id
         self.intake = intake
         """What the next Arrow segment begins with; None while rows are in Spark."""
-        self.gathered: list[PythonStep] = []
+        self.gathered: list[ArrowStage] = []
         self.multiplied = False
 
     def add_all(self, stages: Iterable[Stage]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from penstock.sql.scope import penstock_columns
 from penstock.sql.values import RowQuery
 from penstock.stages import Step
 from penstock.steps.checks import checked
+from penstock.steps.compiled.ops import NotCompiled
+from penstock.steps.compiled.plan import compiled_checks, compiled_query, compiled_routes
 from penstock.steps.flow import Flow, Stage, spark_schema
 from penstock.steps.frame import Frame, column
 from penstock.steps.functions import NOTHING, find, takes
@@ -29,12 +32,14 @@ from penstock.steps.queries import columns_of, queried
 from penstock.steps.routes import Route, learned, routed
 from penstock.steps.staged import StagedStep, seen, shaped
 from penstock.worker.crossing import with_form
+from penstock.worker.task import ArrowStage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.formats.contract import FormatOptions
 
+THERE_ALREADY = "the rows are in Spark already"
 Session = Callable[[], "SparkSession"]
 """Gives the session. Asked for only where a stage needs Spark."""
 
@@ -71,7 +76,8 @@ class Learner:
             with _at(f"checks[{number}] `{check.name}`"):
                 _must_be(self._type_of(check.rule), "boolean", check.rule)
         apply = partial(checked, checks=self.pipeline.checks)
-        self.stages.append(Stage("checks", "spark", self.columns, spark=apply))
+        compile_ = partial(compiled_checks, columns=self.columns, checks=self.pipeline.checks)
+        self._sql(Stage("checks", "spark", self.columns, spark=apply), compile_)
 
     def _step(self, step: Step) -> None:
         if step.python is not None:
@@ -79,9 +85,11 @@ class Learner:
             return
         query = read_query(step.sql) if step.sql is not None else _as_query(step)
         apply = partial(queried, query=query, step=step.name)
+        given, before = self._empty(), self.columns
         self.columns = self._after(apply, query)
-        multiplies = query.generator is not None
-        self.stages.append(Stage(step.name, "spark", self.columns, spark=apply, multiplies=multiplies))
+        stage = Stage(step.name, "spark", self.columns, spark=apply, multiplies=query.generator is not None)
+        compile_ = partial(compiled_query, columns=before, query=query, step=step.name, made=self.columns)
+        self._sql(stage, compile_, given)
 
     def _python(self, step: Step, reference: str) -> None:
         folder = str(self.pipeline.folder)
@@ -120,9 +128,21 @@ class Learner:
                 routes[name] = learned(route, self._type_of)
                 routed(self._empty(), {name: routes[name]})
         if routes:
-            apply = partial(routed, routes=routes)
-            self.stages.append(Stage("routes", "spark", self.columns, spark=apply))
+            compile_ = partial(compiled_routes, columns=self.columns, routes=routes)
+            self._sql(Stage("routes", "spark", self.columns, spark=partial(routed, routes=routes)), compile_)
         return tuple(routes)
+
+    def _sql(self, stage: Stage, compile_: Callable[[Frame], ArrowStage], given: Frame | None = None) -> None:
+        """A stage of SQL: in the worker if all of it can be compiled and the rows are there, else in Spark."""
+        if self.stages and self.stages[-1].runs_in != "arrow":
+            self.stages.append(replace(stage, why=THERE_ALREADY))
+            return
+        try:
+            with _without_its_log():
+                arrow = compile_(given or self._empty())
+            self.stages.append(replace(stage, runs_in="arrow", arrow=arrow, spark=None, compiled=True))
+        except NotCompiled as error:
+            self.stages.append(replace(stage, why=str(error)))
 
     def _empty(self, *, strict: bool = False) -> Frame:
         """No rows, in the columns as they are here. `strict`: with NOT NULL where it holds for records on their way."""

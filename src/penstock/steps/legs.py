@@ -46,7 +46,8 @@ class Pass:
 
     def _needed(self) -> list[str]:
         """The columns that must cross into the worker: each costs CPU for every record."""
-        spared = {"timestamp_type"} if not self.flow.stages else set()
+        plain = all(stage.compiled for stage in self.flow.stages)  # then nobody reads it
+        spared = {"timestamp_type"} if plain else set()
         if self.topic is not None:
             spared.add("topic")
         return [name for name in READ if name not in spared]

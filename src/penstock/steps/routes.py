@@ -46,10 +46,10 @@ def _struct(route: Route) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     take = F.lit(True) if route.where is None else F.coalesce(F.expr(route.where), F.lit(False))
-    key = F.lit(None) if route.key is None else _bytes(route, route.key)
+    key = F.lit(None) if route.key is None else as_bytes(route, route.key)
     topic = F.lit(None) if route.topic is None else F.expr(route.topic)
     headers = [
-        F.struct(F.lit(name).alias("key"), _bytes(route, text).alias("value")) for name, text in route.headers.items()
+        F.struct(F.lit(name).alias("key"), as_bytes(route, text).alias("value")) for name, text in route.headers.items()
     ]
     listed = F.array(*headers) if headers else F.lit(None)
     values = {"key": key.cast("binary"), "topic": topic.cast("string"), "headers": listed.cast(HEADERS_TYPE)}
@@ -58,7 +58,7 @@ def _struct(route: Route) -> Column:
     return F.struct(take.alias("take"), *(value.alias(name) for name, value in values.items()))
 
 
-def _bytes(route: Route, text: str) -> Column:
+def as_bytes(route: Route, text: str) -> Column:
     """The expression's value: BINARY as it is, anything else as its text."""
     from pyspark.sql import functions as F  # noqa: N812
 

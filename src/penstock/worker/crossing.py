@@ -50,7 +50,7 @@ FORM = pa.schema(
     ]
 )
 """What penstock carries in every row: where it came from, whether it is out, the checks that warned of it, and, in
-one row of each batch, the unknown fields that were seen (JSON)."""
+one row of each batch, the unknown fields that were seen and the warnings that were counted so far (JSON)."""
 ROUTE = pa.struct(
     [
         pa.field("take", pa.bool_()),
@@ -85,8 +85,9 @@ def to_form(rows: Rows) -> pa.RecordBatch:
     carried["_timestamp"] = carried["_timestamp"].cast(TIME)
     carried["__out"] = _outs(rows)
     carried["__warned"] = pa.nulls(len(rows), FORM.field("__warned").type)
-    notes = [json.dumps(dict(rows.unknown)) if rows.unknown else None, *[None] * (len(rows) - 1)]
-    carried["__note"] = pa.array(notes, pa.string()) if rows.unknown else pa.nulls(len(rows), pa.string())
+    told = {"unknown": dict(rows.unknown), "warned": dict(rows.warned)} if rows.unknown or rows.warned else None
+    notes = [json.dumps(told), *[None] * (len(rows) - 1)] if told else None
+    carried["__note"] = pa.array(notes, pa.string()) if told else pa.nulls(len(rows), pa.string())
     arrays = [*rows.data.columns, *(carried[field.name] for field in FORM)]
     return pa.RecordBatch.from_arrays(arrays, schema=with_form(rows.data.schema))
 
@@ -98,7 +99,8 @@ def from_form(batch: pa.RecordBatch, columns: pa.Schema, sinks: Sequence[str], *
     """
     records = numbers_of(batch["_offset"]) if multiplied else None
     told = batch if records is None else batch.filter(pa.array(np.diff(records, prepend=-1) != 0))
-    warned, unknown = _counted(told["__warned"].flatten()), _noted(told["__note"])
+    unknown, warned = _noted(told["__note"])
+    warned.update(told["__warned"].flatten().to_pylist())
     if records is not None:
         batch = batch.filter(pa.array(settled(batch["__out"], records)))
         records = numbers_of(batch["_offset"])
@@ -182,13 +184,12 @@ def _verdicts(outs: pa.StructArray) -> list[Verdict]:
     ]
 
 
-def _counted(names: pa.Array) -> dict[str, int]:
-    return dict(Counter(names.to_pylist()))
-
-
-def _noted(notes: pa.StringArray) -> dict[str, int]:
-    """The unknown fields that the decoder noted."""
+def _noted(notes: pa.StringArray) -> tuple[Counter[str], Counter[str]]:
+    """The unknown fields that the decoder noted, and the warnings of checks that ran before."""
     unknown: Counter[str] = Counter()
+    warned: Counter[str] = Counter()
     for note in notes.drop_null().to_pylist():
-        unknown.update(json.loads(note))
-    return dict(unknown)
+        told = json.loads(note)
+        unknown.update(told["unknown"])
+        warned.update(told["warned"])
+    return unknown, warned
