@@ -6,15 +6,17 @@
         kafka.restart(2)
         kafka.wait_in_sync("orders")
 
-Each node is broker and controller, some 300 MB; all of them end with this process, however it ends.
+Each node is broker and controller, some 300 MB; all of them end with this process, however it ends. With
+`proxied=True` there is a proxy before each of them (`kafka.proxies`), which clients of `kafka.through` have to pass:
+so any of them, or all, can be cut off from the clients while they still reach one another.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from penstock.dev import broker, keeper
 from penstock.dev.topics import admin
 from penstock.errors import SetupFailed
 from penstock.testing.harness import wait_until
+from penstock.testing.proxy import Proxy
 
 READY_SECONDS = 120.0
 
@@ -40,6 +43,8 @@ class Node:
     controller: int
     directory: str
     """The id of its data folder: controllers know one another by it."""
+    door: int = 0
+    """Where its proxy, if it has one, connects to."""
 
     @property
     def voter(self) -> str:
@@ -51,18 +56,27 @@ class Node:
 
 
 class Cluster:
-    """Brokers 1 to `size`, not yet running."""
+    """Brokers 1 to `size`, not yet running. `proxies`: one for each, or none."""
 
-    def __init__(self, folder: Path, size: int = 3) -> None:
+    def __init__(self, folder: Path, size: int = 3, proxies: Sequence[Proxy] = ()) -> None:
+        free, new_id = broker.free_port, broker.new_id
         self.nodes = [
-            Node(number, folder / f"node-{number}", broker.free_port(), broker.free_port(), broker.new_id())
+            Node(number, folder / f"node-{number}", free(), free(), new_id(), free() if proxies else 0)
             for number in range(1, size + 1)
         ]
+        self.proxies = list(proxies)
+        for node, proxy in zip(self.nodes, self.proxies, strict=False):
+            proxy.target = node.door
         self.id = broker.new_id()
 
     @property
     def bootstrap(self) -> str:
         return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    @property
+    def through(self) -> str:
+        """Where clients come in that are to pass the proxies."""
+        return ",".join(proxy.bootstrap for proxy in self.proxies)
 
     def start(self) -> None:
         """Start all of them, and wait until each knows the others."""
@@ -148,7 +162,9 @@ class Cluster:
 
     def _settings(self, node: Node) -> dict[str, str]:
         replicas, in_sync = str(len(self.nodes)), str(max(len(self.nodes) - 1, 1))
+        port = self.proxies[node.number - 1].port if self.proxies else 0
         return {
+            **(broker.with_door(node.port, node.controller, node.door, port) if port else {}),
             "node.id": str(node.number),
             "controller.quorum.bootstrap.servers": ",".join(f"127.0.0.1:{each.controller}" for each in self.nodes),
             "default.replication.factor": replicas,
@@ -162,11 +178,10 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, size: int = 3) -> Iterator[Cluster]:
+def cluster(folder: Path, size: int = 3, *, proxied: bool = False) -> Iterator[Cluster]:
     """A running cluster; nothing of it runs after the block."""
-    brokers = Cluster(folder, size)
-    try:
+    with ExitStack() as stack:
+        brokers = Cluster(folder, size, [stack.enter_context(Proxy()) for _ in range(size)] if proxied else ())
+        stack.callback(brokers.stop)
         brokers.start()
         yield brokers
-    finally:
-        brokers.stop()

@@ -52,8 +52,10 @@ class Link:
 
     def _pump(self, side: socket.socket, take: Callable[[bytes], bool]) -> None:
         try:
-            while self.open and (frame := read_frame(side)) is not None and take(frame):
-                pass
+            while self.open and (frame := read_frame(side)) is not None:
+                self.proxy.wait_for_light()
+                if not take(frame):
+                    break
         except OSError:
             pass  # a side that is gone ends the link, which is all there is to do
         self.cut()

@@ -33,6 +33,8 @@ class Proxy:
         self.rules: list[Rule] = []
         self.links: set[Link] = set()
         self._changed = threading.Condition()
+        self._light = threading.Event()
+        self._light.set()
         self._open = True
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -116,9 +118,20 @@ class Proxy:
         finally:
             self.target = target
 
+    @contextmanager
+    def dark(self) -> Iterator[None]:
+        """A network that is cut in two: nothing passes while the block runs, and nobody is told. Connections stay, new
+        ones wait; what was sent meanwhile arrives when it is over, as TCP would have it."""
+        self._light.clear()
+        try:
+            yield
+        finally:
+            self._light.set()
+
     def close(self) -> None:
         """End everything; what is held is dropped."""
         self._open = False
+        self._light.set()
         with contextlib.suppress(OSError):  # a listener that never got a connection
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -132,6 +145,10 @@ class Proxy:
         self.close()
 
     # For links.
+    def wait_for_light(self) -> None:
+        """Come back when the network is whole."""
+        self._light.wait()
+
     def connect(self) -> socket.socket:
         """A new connection to the broker."""
         if self.target is None:
@@ -167,9 +184,13 @@ class Proxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return  # closed
-            self._serve(client)
+            if self._light.is_set():
+                self._serve(client)
+            else:
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
+        self.wait_for_light()
         try:
             broker = self.connect()
         except OSError:
