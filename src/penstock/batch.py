@@ -27,7 +27,7 @@ from penstock.ledger.standing import not_behind
 from penstock.observe.events import BatchStarted, PhaseStarted
 from penstock.plan import Outlets, Plan
 from penstock.ranges import Range
-from penstock.report import outcome_of, say_other_code, story_of, tell
+from penstock.report import outcome_of, say_other_code, story_of, tell, way_out
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Frozen, Receipt, TopicsCommitter, Watermarked
 from penstock.steps.flow import Flow
@@ -54,11 +54,12 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
         last = _whole_so_far(plan, intent)
     plan.emit(BatchStarted(pipeline=plan.pipeline.name, batch_id=batch_id, offsets=sum(map(len, ranges))))
     number = plan.ledger.free_number(batch_id)
-    found = _usable(plan, intent)
+    with way_out(intent):
+        found = _usable(plan, intent)
     manifest = found or freeze(plan, rows, intent, clock, number)  # 2-4
-    with clock.step("tables"):  # 5
+    with clock.step("tables"), way_out(intent):  # 5
         receipts = publish_tables(plan, manifest, intent)
-    with clock.step("topics"):  # 6
+    with clock.step("topics"), way_out(intent):  # 6
         receipts |= publish_topics(plan, manifest, intent, last)
     with clock.step("outcome"):  # 7
         clusters = [cluster.name for cluster in plan.topics]

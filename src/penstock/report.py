@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from penstock.clock import Clock
-from penstock.errors import Refused
+from penstock.errors import Refused, TableChanged
 from penstock.ledger.ledger import now
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import label
@@ -84,6 +85,20 @@ def say_other_code(plan: Plan, intent: Intent, manifest: Manifest | None, publis
     if other:
         finished = manifest is not None
         plan.emit(CodeChanged(pipeline=intent.pipeline, batch_id=intent.batch_id, finished=finished))
+
+
+@contextmanager
+def way_out(intent: Intent) -> Iterator[None]:
+    """Adds to an error that only a person can end how to end it: a run tries a half-published batch for ever."""
+    try:
+        yield
+    except TableChanged as error:
+        more = (
+            f"If other sinks have batch {intent.batch_id} already and the change cannot be undone, say what is to "
+            "become of it:  penstock checkpoint rebuild --half skip  (this sink never gets its rows), or  --half again  "
+            "(those that have it get them twice)"
+        )
+        raise TableChanged(error.what, data=error.data, remedy=f"{error.remedy}\n  {more}") from error
 
 
 def _half_published(intent: Intent, fingerprint: str, at: list[str]) -> Refused:

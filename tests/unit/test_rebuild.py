@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from penstock.errors import Refused
 from penstock.files import here
@@ -147,6 +148,38 @@ def test_half_skip_goes_on_after_it(past: Past) -> None:
     _half(past)
     assert rebuilt(past, "skip") == 11
     assert past.offsets() == list(range(9)), "as the words said"
+
+
+def _cannot_be_finished(past: Past) -> None:
+    """One table has batch 3; the other was to get it, and a file that was frozen for it is gone."""
+    past.batch(BOTH, until="dead_letters")
+    committed = {path.rpartition("/")[2] for path in DeltaTable(str(past.table("lake"))).file_uris()}
+    [frozen] = [path for path in past.table("lake").glob("*.parquet") if path.name not in committed]
+    frozen.unlink()
+
+
+def test_a_batch_that_cannot_be_finished_is_refused_with_the_choices(past: Past) -> None:
+    _cannot_be_finished(past)
+    with pytest.raises(Refused, match=r"batch 3 is half published, and what was frozen .* is gone") as caught:
+        verb(past).do()
+    assert "--half skip" in str(caught.value)
+    assert "--half again" in str(caught.value)
+    assert past.tables()["lake"].watermark("p.g1.lake") == 2, "nothing was closed"
+
+
+def test_a_batch_that_cannot_be_finished_is_left_or_read_again_as_told(past: Past) -> None:
+    _cannot_be_finished(past)
+    assert rebuilt(past, "again") == 9
+    past.batch(BOTH)
+    assert past.offsets() == list(range(11))
+    assert past.offsets("dead_letters") == [9, 9], "as the words said"
+
+
+def test_a_batch_that_can_be_finished_is_finished_whatever_half_says(past: Past) -> None:
+    past.batch(BOTH, until="dead_letters")
+    assert rebuilt(past, "skip") == 11
+    assert past.offsets() == list(range(11))
+    assert past.offsets("dead_letters") == [9]
 
 
 def test_a_rebuild_that_was_broken_off_is_finished_by_the_same_verb(past: Past) -> None:

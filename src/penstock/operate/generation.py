@@ -136,7 +136,9 @@ def _nothing_half_published(pipeline: str, ledger: Ledger, last: Outcome | None,
                 f"{f'batch {done}' if last else 'no batch'}: a batch is half published.",
                 data="Going on after the ledger's last batch would write its rows twice. Nothing was opened.",
                 remedy="Let it finish first:  penstock run --once\n"
-                "  If it cannot run, finish it from what was frozen:  penstock checkpoint rebuild",
+                "  If it cannot run, finish it from what was frozen:  penstock checkpoint rebuild\n"
+                "  If it cannot be finished, say what is to become of it:  penstock checkpoint rebuild --half skip  "
+                "(the sinks that lack it never get its rows), or  --half again  (those that have it get them twice)",
             )
         unknown = is_cluster(sink) and there is None and last is not None and sink.name in last.last_written
         begun = ledger.intents.last

@@ -13,7 +13,7 @@ from typing import Literal
 
 from penstock.batch import publish_tables, publish_topics
 from penstock.clock import Clock
-from penstock.errors import Refused
+from penstock.errors import Refused, TableChanged
 from penstock.files import Place
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
@@ -68,7 +68,7 @@ class Rebuild:
         with lease(self.state / "lease", self.pipeline, self.run):
             found = self.look()
             if found.to_finish is not None:
-                self._finish(*found.to_finish)
+                found = self._finished(found, *found.to_finish)
             close_all(self.pipeline, self.sinks, found.old)
             self._unmoved(found)
             open_next(self.pipeline, self.state, found.old, found.going, self.run)
@@ -145,6 +145,17 @@ class Rebuild:
             "are missing), or  --half again  (they are there twice where they are).",
         )
 
+    def _finished(self, found: Found, ledger: Ledger, intent: Intent, manifest: Manifest) -> Found:
+        """Finish the batch from its manifest. Where its tables or topics no longer take it, `half` says what then."""
+        try:
+            self._finish(ledger, intent, manifest)
+            return found
+        except TableChanged as error:
+            if self.half is None:
+                raise _cannot_be_finished(self.pipeline, intent, error) from error
+        evidence = look(self.pipeline, self.sinks, [found.evidence.generation])
+        return self._from_the_sinks(evidence, intent, found.old)
+
     def _finish(self, ledger: Ledger, intent: Intent, manifest: Manifest) -> None:
         """Publish the frozen batch where it is not yet, as a replay would, without Spark."""
         clock, last = Clock(), ledger.last_outcome()
@@ -195,6 +206,16 @@ class Found:
         start = None if self.start is None else {f"{topic}-{part}": at for (topic, part), at in self.start.items()}
         sinks = {sight.sink.name: sight.batch_id for sight in self.evidence.sights}
         return {"old": self.old, "new": self.new, "how": self.how, "start": start, "sinks": sinks}
+
+
+def _cannot_be_finished(pipeline: str, intent: Intent, error: TableChanged) -> Refused:
+    return Refused(
+        f"{pipeline}: batch {intent.batch_id} is half published, and what was frozen of it can no longer be committed: "
+        f"{error.what}",
+        data="It can be neither finished nor taken back by itself. No generation was closed or opened.",
+        remedy="Undo the change, if you can. Else choose:  --half skip  (its rows are lost where they are missing), "
+        "or  --half again  (it is read again, and they are there twice where they are).",
+    )
 
 
 def _end(intent: Intent) -> Positions:
