@@ -95,8 +95,8 @@ def way_out(intent: Intent) -> Iterator[None]:
     except TableChanged as error:
         more = (
             f"If other sinks have batch {intent.batch_id} already and the change cannot be undone, say what is to "
-            "become of it:  penstock checkpoint rebuild --half skip  (this sink never gets its rows), or  --half again  "
-            "(those that have it get them twice)"
+            "become of it:  penstock checkpoint rebuild --half skip  (this sink never gets its rows), or  "
+            "--half again  (those that have it get them twice)"
         )
         raise TableChanged(error.what, data=error.data, remedy=f"{error.remedy}\n  {more}") from error
 
