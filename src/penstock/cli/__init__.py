@@ -15,6 +15,7 @@ from penstock.cli import (
     generation,
     init,
     jars,
+    lag,
     plan,
     preview,
     run,
@@ -38,6 +39,7 @@ app.command()(plan.plan)
 app.command()(preview.preview)
 app.command()(run.run)
 app.command()(status.status)
+app.command()(lag.lag)
 app.command()(audit.audit)
 app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)

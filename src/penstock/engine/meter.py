@@ -43,8 +43,17 @@ class Meter:
         self._retention: dict[str, Retention] = {}
         self._unknown = ""
 
-    def measure(self, partitions: Iterable[Part], positions: Positions, spark: Mapping[Part, int] | None = None) -> Lag:
-        """The lag of these partitions, for a reader that stands at these positions. Raises Unavailable."""
+    def measure(
+        self,
+        partitions: Iterable[Part],
+        positions: Positions,
+        spark: Mapping[Part, int] | None = None,
+        planned: Positions | None = None,
+    ) -> Lag:
+        """The lag of these partitions, for a reader that stands at these positions. Raises Unavailable.
+
+        `spark` is the lag as Spark reports it; where nobody heard that, `planned` is where its newest batch ends.
+        """
         parts = sorted(partitions)
         ends = self.cluster.latest(parts)
         now = time.time()
@@ -60,7 +69,7 @@ class Meter:
             high={part: ends[part] + self._held.get(part, 0) for part in parts},
             probes=dict(self.prober.look(stands, ends, self._dense(parts))),
             retention=self._retention,
-            spark=spark or {},
+            spark=spark or {part: max(0, ends[part] - at) for part, at in (planned or {}).items() if part in ends},
             group=group,
             unknown=tuple(each for each in (self._unknown, trouble) if each),
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from penstock import files
 from penstock.errors import Refused
 from penstock.files import Place
-from penstock.ranges import Positions, positions_from_spark
+from penstock.ledger import sparklog
+from penstock.ledger.sparklog import Damaged
+from penstock.ranges import Positions
 
 
 class Checkpoint:
@@ -34,14 +34,17 @@ class Checkpoint:
         """Where batch `batch_id` ends, per partition."""
         path = self.folder / "offsets" / str(batch_id)
         body = files.read(path)
-        lines = (body or b"").decode(errors="replace").splitlines()
-        if len(lines) < 3 or not lines[0].startswith("v"):
+        try:
+            found = sparklog.planned(batch_id, body or b"")
+        except Damaged as error:
             raise Refused(
-                f"checkpoint: {path} is {'missing' if body is None else 'not a whole offset log'}.",
+                f"checkpoint: {path} is {'missing' if body is None else f'not a whole offset log: {error}'}.",
                 data="Nothing was written.",
                 remedy="Restore the state folder from a backup; do not delete the file.",
-            )
-        return self._positions(lines[2], path)
+            ) from error
+        if any(source.kind != "kafka" for source in found.sources):
+            raise self._no_offsets(path)
+        return found.positions
 
     def start_of(self, batch_id: int) -> Positions:
         """Where batch `batch_id` starts, per partition; partitions that joined with it are not named."""
@@ -50,14 +53,14 @@ class Checkpoint:
     def _initial(self) -> Positions:
         path = self.folder / "sources" / "0" / "0"
         body = files.read(path)
-        return {} if body is None else self._positions(body.decode().split("\n", 1)[-1], path)
-
-    def _positions(self, text: str, path: Place) -> Positions:
         try:
-            return positions_from_spark(text)
-        except (json.JSONDecodeError, AttributeError, ValueError) as error:
-            raise Refused(
-                f"checkpoint: {path} does not hold Kafka offsets.",
-                data="Nothing was written.",
-                remedy="Restore the state folder from a backup.",
-            ) from error
+            return {} if body is None else sparklog.initial(body)
+        except Damaged as error:
+            raise self._no_offsets(path) from error
+
+    def _no_offsets(self, path: Place) -> Refused:
+        return Refused(
+            f"checkpoint: {path} does not hold Kafka offsets.",
+            data="Nothing was written.",
+            remedy="Restore the state folder from a backup.",
+        )
