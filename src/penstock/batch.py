@@ -21,7 +21,7 @@ from penstock import failpoints
 from penstock.clock import Clock
 from penstock.conserve import Reading, files_agree, none_stops
 from penstock.errors import TableChanged
-from penstock.ledger.ledger import age_of
+from penstock.ledger.ledger import Ledger, age_of
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import not_behind
 from penstock.observe.events import BatchStarted, PhaseStarted
@@ -60,7 +60,7 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
     with clock.step("tables"), way_out(intent):  # 5
         receipts = publish_tables(plan, manifest, intent)
     with clock.step("topics"), way_out(intent):  # 6
-        receipts |= publish_topics(plan, manifest, intent, last)
+        receipts |= publish_topics(plan, manifest, intent, last, plan.ledger)
     with clock.step("outcome"):  # 7
         clusters = [cluster.name for cluster in plan.topics]
         done = outcome_of(intent, manifest, receipts, last, clock, replayed=found is not None, clusters=clusters)
@@ -109,14 +109,15 @@ def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[st
     return receipts
 
 
-def publish_topics(plan: Outlets, manifest: Manifest, intent: Intent, last: Outcome | None) -> dict[str, Receipt]:
+def publish_topics(
+    plan: Outlets, manifest: Manifest, intent: Intent, last: Outcome | None, ledger: Ledger
+) -> dict[str, Receipt]:
     """Commit every cluster's transaction. One that has the batch already recognises it by its marker."""
     story = story_of(manifest, intent)
     receipts: dict[str, Receipt] = {}
     for cluster in plan.topics:
-        frozen = _share(manifest, cluster)
-        known = last.last_written.get(cluster.name) if last else None
-        receipts |= cluster.commit(frozen, intent.key(cluster.name), story, known)
+        frozen, key = _share(manifest, cluster), intent.key(cluster.name)
+        receipts |= cluster.commit(frozen, key, story, ledger.known(cluster, key, last))
         failpoints.reach(f"after:topics:{cluster.name}")
     return receipts
 

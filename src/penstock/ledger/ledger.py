@@ -3,6 +3,7 @@
 <state>/ledger/g<gen>/generation.json    who this is
 <state>/ledger/g<gen>/intents/N.json     before any side effect
 <state>/stage/g<gen>/N/manifest-K.json   after the pass; the highest K rules
+<state>/ledger/g<gen>/markers/C.json     before the first transaction on cluster C
 <state>/ledger/g<gen>/outcomes/N.json    after every sink has batch N
 
 Intents and outcomes older than some thousand batches are folded into archives beside them: see shelf.py. A state on
@@ -27,6 +28,7 @@ from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.shelf import BLOCK, Shelf
 from penstock.origin import Origin, same_origin
 from penstock.ranges import Positions, Range, digest_of, positions_from_spark, positions_to_spark
+from penstock.sinks.contract import TopicsCommitter, WriteKey
 from penstock.version import __version__
 
 NOWHERE = Origin()
@@ -169,6 +171,28 @@ class Ledger:
         names = (path.name for path in files.listed(self._stage(batch_id)))
         found = (re.fullmatch(r"manifest-(\d+)\.json", name) for name in names)
         return sorted(int(match[1]) for match in found if match)
+
+    # 6 topics
+    def known(self, cluster: TopicsCommitter, key: WriteKey, last: Outcome | None) -> int:
+        """The last batch that the cluster must hold; -1 before its first.
+
+        Then its marker is set before anything is sent, and that is written down: so a marker that was lost between a
+        first batch and its outcome is missed, and not taken for one that never was.
+        """
+        written = last.last_written.get(cluster.name) if last else None
+        if written is not None:
+            return written
+        if not self.has_begun(cluster.name):
+            cluster.begin(key)
+            files.create_once(self._marker(cluster.name), files.to_json({"marker": key.app, "begun_at": now()}))
+        return -1
+
+    def has_begun(self, cluster: str) -> bool:
+        """Was the marker of this cluster set?"""
+        return self._marker(cluster).exists()
+
+    def _marker(self, cluster: str) -> Place:
+        return self.folder / "markers" / f"{cluster}.json"
 
     # 7 outcome
     def close(self, outcome: Outcome) -> Outcome:

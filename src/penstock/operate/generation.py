@@ -20,6 +20,7 @@ from penstock.ledger.standing import is_cluster, label, newest_generation
 from penstock.origin import Origin, recreated
 from penstock.ranges import Positions
 from penstock.sinks.contract import CLOSED, Watermarked, Witness, WriteKey, app_id
+from penstock.sinks.kafka.committer import KafkaCommitter
 
 Sinks = Mapping[str, Watermarked]
 Ids = Callable[[Iterable[str]], Origin]
@@ -140,9 +141,16 @@ def _nothing_half_published(pipeline: str, ledger: Ledger, last: Outcome | None,
                 "  If it cannot be finished, say what is to become of it:  penstock checkpoint rebuild --half skip  "
                 "(the sinks that lack it never get its rows), or  --half again  (those that have it get them twice)",
             )
-        unknown = is_cluster(sink) and there is None and last is not None and sink.name in last.last_written
-        begun = ledger.intents.last
-        if unknown and begun is not None and begun > done:
+    no_marker_lost(pipeline, ledger, last, sinks)
+
+
+def no_marker_lost(pipeline: str, ledger: Ledger, last: Outcome | None, sinks: Sinks) -> None:
+    """Refuse where a batch was begun, and the marker that would say whether the topics have it is gone."""
+    begun, done = ledger.intents.last, last.batch_id if last else -1
+    for sink in sinks.values():
+        known = (last is not None and sink.name in last.last_written) or ledger.has_begun(sink.name)
+        there = not isinstance(sink, KafkaCommitter) or sink.has_marker(app_id(pipeline, ledger.generation, sink.name))
+        if known and not there and begun is not None and begun > done:
             raise Refused(
                 f"{pipeline}, {label(sink)}: batch {begun} was begun and has no outcome, and the marker is gone: "
                 "whether its records are in the topics cannot be seen.",

@@ -20,7 +20,17 @@ from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import not_behind
 from penstock.operate.evidence import Evidence, look
-from penstock.operate.generation import Going, Ids, Sinks, close_all, make_ready, newest, open_next, without_recreated
+from penstock.operate.generation import (
+    Going,
+    Ids,
+    Sinks,
+    close_all,
+    make_ready,
+    newest,
+    no_marker_lost,
+    open_next,
+    without_recreated,
+)
 from penstock.origin import Origin
 from penstock.ranges import Positions
 from penstock.report import outcome_of
@@ -77,6 +87,7 @@ class Rebuild:
     def _nothing_there(self, ledger: Ledger, evidence: Evidence, old: int) -> Found:
         """No sink has a batch: go on after the ledger's last, which left nothing anywhere, or where it started."""
         last = ledger.last_outcome()
+        no_marker_lost(self.pipeline, ledger, last, self.sinks)
         for sink in self.sinks.values():
             app = app_id(self.pipeline, ledger.generation, sink.name)
             not_behind(self.pipeline, sink, app, last, "penstock new-generation")
@@ -160,7 +171,7 @@ class Rebuild:
         """Publish the frozen batch where it is not yet, as a replay would, without Spark."""
         clock, last = Clock(), ledger.last_outcome()
         receipts = publish_tables(self, manifest, intent)
-        receipts |= publish_topics(self, manifest, intent, last)
+        receipts |= publish_topics(self, manifest, intent, last, ledger)
         clusters = [cluster.name for cluster in self.topics]
         ledger.close(outcome_of(intent, manifest, receipts, last, clock, replayed=True, clusters=clusters))
 

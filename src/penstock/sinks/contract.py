@@ -246,12 +246,17 @@ class TopicsCommitter(Watermarked, Protocol):
         """Are the frozen rows of all its sinks still there? As `Committer.verify`."""
         ...
 
+    def begin(self, key: WriteKey) -> None:
+        """Leave a mark before the first batch, unless there is one: a missing one is then known to be lost."""
+        ...
+
     def commit(
         self, frozen: Mapping[str, Frozen], key: WriteKey, story: dict[str, Any], known: int | None
     ) -> dict[str, Receipt]:
         """Fence, check, transact: the rows of every sink and the marker of this batch, once. A receipt by sink.
 
-        `known` is the last batch that the ledger says is there, None if it knows of none for this committer's name:
-        only then may the marker be missing. Every batch moves the marker, one without rows too.
+        `known` is the last batch that the ledger says is there, -1 if it says that the marker was begun, None if it
+        knows of neither for this committer's name: only then may the marker be missing. Every batch moves the marker,
+        one without rows too.
         """
         ...

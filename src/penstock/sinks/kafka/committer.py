@@ -120,8 +120,8 @@ class KafkaCommitter:
     ) -> dict[str, Receipt]:
         """Fence, check, transact: the rows of every sink and the marker of this batch, once. A receipt by sink.
 
-        `known` is the last batch that the ledger says these topics hold, None if it knows of none: only then may the
-        marker be missing.
+        `known` is the last batch that the ledger says these topics hold, -1 if it says that the marker was begun, None
+        if it knows of neither: only then may the marker be missing.
         """
         rows = {sink: share.rows for sink, share in frozen.items()}
         marker = Marker.of(key, rows, story.get("ranges"), story.get("ledger", ""))
@@ -138,7 +138,11 @@ class KafkaCommitter:
     def watermark(self, app: str) -> int | None:
         """The last batch that is there under this application id, or None."""
         marker = self.markers.read(app, ASK_SECONDS)
-        return None if marker is None else marker.batch_id
+        return None if marker is None or marker.empty else marker.batch_id
+
+    def has_marker(self, app: str) -> bool:
+        """Is there a marker, be it one that was only begun?"""
+        return self.markers.read(app, ASK_SECONDS) is not None
 
     def identity(self) -> dict[str, Any]:
         """Which cluster this is, and the topics that are known by name."""
@@ -149,13 +153,17 @@ class KafkaCommitter:
     def story(self, app: str) -> dict[str, Any] | None:
         """What the marker says of its batch; None if there is no marker, or the generation was closed without one."""
         marker = self.markers.read(app, ASK_SECONDS)
-        if marker is None or marker.closed:
+        if marker is None or marker.closed or marker.empty:
             return marker.story.get("last") if marker else None
         return {**marker.story, "batch_id": marker.batch_id}
 
     def undone(self, app: str) -> list[Undone]:
         """Nothing: what a topic was given stays until its own retention takes it."""
         return []
+
+    def begin(self, key: WriteKey) -> None:
+        """Set the marker before the first batch, unless there is one."""
+        self._move(key, lambda found: Marker.beginning(key) if found is None else None)
 
     def fence(self, key: WriteKey) -> None:
         """End every attempt that a crash left over, so that it holds up no reader until it times out."""

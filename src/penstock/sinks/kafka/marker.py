@@ -1,6 +1,7 @@
 """The marker: how far a pipeline is on a cluster. A group offset, moved in the same transaction as the records.
 
-Marker N+1 means that batch N is there. It is read only when it is decided, never while a transaction that would move
+Marker N+1 means that batch N is there; 0, that none is yet: it is set before the first batch, so that a marker that is
+missing later is known to be lost. It is read only when it is decided, never while a transaction that would move
 it is open; and it goes from N to N+1, or to its end when the generation is closed.
 """
 
@@ -47,10 +48,16 @@ class Marker:
         return cls(key.batch_id + 1, story)
 
     @classmethod
+    def beginning(cls, key: WriteKey) -> Marker:
+        """Before the first batch."""
+        return cls(0, {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "at": int(time.time())})
+
+    @classmethod
     def closing(cls, key: WriteKey, last: Marker | None = None) -> Marker:
         """The end of a generation; it keeps what its last batch said."""
         story = {"v": 1, "pipeline": key.pipeline, "gen": key.generation, "closed": True}
-        return cls(CLOSED, {**story, "last": {**last.story, "batch_id": last.batch_id}} if last else story)
+        done = last is not None and not last.empty
+        return cls(CLOSED, {**story, "last": {**last.story, "batch_id": last.batch_id}} if last and done else story)
 
     def renewed(self) -> Marker:
         """The same marker, said again now."""
@@ -64,6 +71,11 @@ class Marker:
     def batch_id(self) -> int:
         """The last batch that is there."""
         return self.offset if self.offset == CLOSED else self.offset - 1
+
+    @property
+    def empty(self) -> bool:
+        """Is no batch there yet?"""
+        return self.offset == 0
 
     @property
     def closed(self) -> bool:

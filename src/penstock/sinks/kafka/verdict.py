@@ -10,7 +10,8 @@ from penstock.sinks.kafka.marker import Marker
 def recognised(marker: Marker | None, key: WriteKey, known: int | None) -> bool:
     """Is the batch there already? False: it is the next one. Refused: it is neither, and writing would be wrong.
 
-    `known` is the last batch that the ledger says is there, None if it knows of none.
+    `known` is the last batch that the ledger says is there, -1 if it says that the marker was begun before the first
+    one, None if it knows of neither.
     """
     if marker is None:
         if known is not None:
@@ -35,8 +36,9 @@ _AFRESH = "Restore the state that belongs to the topics, or start afresh, keepin
 
 
 def _lost(key: WriteKey, known: int) -> Refused:
+    said = f"batch {known} is there" if known >= 0 else "the marker was begun"
     return Refused(
-        f"{_where(key)}: the ledger says that batch {known} is there, but group {key.app} has no marker.",
+        f"{_where(key)}: the ledger says that {said}, but group {key.app} has no marker.",
         data="It was deleted, or it expired; whether this batch was sent cannot be known. Nothing was written.",
         remedy="Start afresh, keeping the topics:  penstock new-generation",
     )
