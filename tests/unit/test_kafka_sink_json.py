@@ -17,11 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock.formats import encode_json_values as json_values
 from penstock.formats.arrow_types import to_arrow
+from penstock.formats.encode_json_values import encodable, encode
+from penstock.formats.encoding import Flaw
 from penstock.formats.json_columns import JsonDecoder
 from penstock.formats.types import Field, Type
-from penstock.sinks.kafka import json_values
-from penstock.sinks.kafka.json_values import Flaw, encodable, encode
 
 some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 EXACT = Context(prec=60)

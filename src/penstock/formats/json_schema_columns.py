@@ -82,24 +82,8 @@ class JsonSchemaDecoder:
             hold = pc.indices_nonzero(pc.match_substring(values.cast(pa.binary()), "null"))
             rows, values = hold.to_numpy(), values.take(hold)
         pairs = zip(rows.tolist(), values.to_pylist(), strict=True)
-        found = ((row, self._why(value)) for row, value in pairs if row not in out)
+        found = ((row, violation(self.validator, value)) for row, value in pairs if row not in out)
         return [Verdict(row, "schema_violation", *why) for row, why in found if why is not None]
-
-    def _why(self, text: bytes) -> tuple[str | None, str] | None:
-        """The first rule that a record breaks, nearest to its root, and where; None if it keeps to all."""
-        assert self.validator is not None
-        try:
-            value = msgspec.json.decode(text)
-            if self.validator.is_valid(value):
-                return None
-        except (ValueError, RecursionError) as error:
-            return None, f"It cannot be compared with the schema: {error}"[:LONGEST]
-        errors = list(self.validator.iter_errors(value))
-        first = min(errors, key=lambda error: len(error.instance_path), default=None)
-        if first is None:
-            return None, "It is not what the schema says."
-        path = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in first.instance_path)
-        return path or None, str(first.message)[:LONGEST]
 
     def _fitted(self, data: pa.RecordBatch) -> pa.RecordBatch:
         """The columns of the reader: without what it does not take, null where the writer has nothing."""
@@ -113,6 +97,19 @@ class JsonSchemaDecoder:
             for field in self.reader
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.nullable)
+
+
+def violation(validator: Any, text: bytes) -> tuple[str | None, str] | None:
+    """The first rule that a record breaks, nearest to its root: where, and in words. None if it keeps to all."""
+    try:
+        value = msgspec.json.decode(text)
+        if validator.is_valid(value):
+            return None
+    except (ValueError, RecursionError) as error:
+        return None, f"It cannot be compared with the schema: {error}"[:LONGEST]
+    first = min(validator.iter_errors(value), key=lambda error: len(error.instance_path))
+    path = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in first.instance_path)
+    return path or None, str(first.message)[:LONGEST]
 
 
 def validator_of(documents: Documents) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.formats.encode_json_values import encode
 from penstock.rows import HEADERS
 from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, fitting
 from penstock.sinks.kafka.frozen import FROZEN, ORIGIN, FrozenRows
-from penstock.sinks.kafka.json_values import encode
 from penstock.sinks.kafka.sizes import lineage_bytes, sizes
 from penstock.sinks.kafka.target import KafkaTarget
 

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import math
 from binascii import b2a_base64
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterator
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from penstock.formats.encoding import Encoded, Flaw
 
 PIECE_BYTES = 32 * 2**20
 """Rows are encoded in pieces of about this size: Arrow's texts hold at most 2 GB."""
@@ -30,25 +32,12 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _DAY = 86_400 * 1_000_000
 
 
-class Flaw(NamedTuple):
-    """A value that JSON cannot say."""
+def encode(rows: pa.RecordBatch, sparse: bool = False, kept: Container[str] = ()) -> Encoded:
+    """Every row as one JSON object, in the order of its columns.
 
-    row: int
-    field: str
-    """JSON pointer of the value."""
-    detail: str
-
-
-class Encoded(NamedTuple):
-    """The rows as JSON; `flaws` are in the order of the rows, and their values mean nothing."""
-
-    values: pa.Array
-    flaws: list[Flaw]
-
-
-def encode(rows: pa.RecordBatch) -> Encoded:
-    """Every row as one JSON object, in the order of its columns."""
-    pieces = [_piece(piece, start) for start, piece in _pieces(rows)]
+    `sparse` leaves out what is null, at any depth, but for these columns of the row.
+    """
+    pieces = [_piece(piece, start, sparse, kept) for start, piece in _pieces(rows)]
     values = pa.concat_arrays([piece.values for piece in pieces]) if len(pieces) != 1 else pieces[0].values
     return Encoded(values, [flaw for piece in pieces for flaw in piece.flaws])
 
@@ -88,53 +77,66 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield start, rows.slice(start, step)
 
 
-def _piece(rows: pa.RecordBatch, start: int) -> Encoded:
+def _piece(rows: pa.RecordBatch, start: int, sparse: bool, kept: Container[str]) -> Encoded:
     fields = [(field.name, rows.column(place)) for place, field in enumerate(rows.schema)]
-    text, flaws = _object(fields, rows.num_rows)
+    text, flaws = _object(fields, rows.num_rows, sparse, kept)
     flaws = sorted(flaw._replace(row=flaw.row + start) for flaw in flaws)
     return Encoded(text.cast(pa.binary()), flaws)
 
 
-def _object(fields: list[tuple[str, pa.Array]], count: int) -> tuple[pa.Array, list[Flaw]]:
+def _object(
+    fields: list[tuple[str, pa.Array]], count: int, sparse: bool, kept: Container[str] = ()
+) -> tuple[pa.Array, list[Flaw]]:
     """One object a row of these columns."""
     if not fields:
         return pa.array(["{}"] * count, pa.string()), []
     parts: list[Any] = []
     flaws: list[Flaw] = []
-    for place, (name, array) in enumerate(fields):
-        text, found = texts(array)
-        parts += ["{" if place == 0 else ",", msgspec.json.encode(name).decode() + ":", text]
+    for name, array in fields:
+        text, found = texts(array, sparse)
+        head = ("," if parts or sparse else "{") + msgspec.json.encode(name).decode() + ":"
+        if sparse and name not in kept:
+            parts.append(pc.if_else(array.is_valid(), _glued(head, text), ""))
+        else:
+            parts += [head, text]
         flaws += [flaw._replace(field=f"/{name}{flaw.field}") for flaw in found]
-    return _glued(*parts, "}"), flaws
+    return (_opened(_glued(*parts)) if sparse else _glued(*parts, "}")), flaws
 
 
-def texts(array: pa.Array) -> tuple[pa.Array, list[Flaw]]:
+def _opened(members: pa.Array) -> pa.Array:
+    """Members that each begin with a comma, as objects."""
+    opened = pc.binary_replace_slice(members.cast(pa.binary()), 0, 1, b"{").cast(pa.string())
+    return _glued(pc.if_else(pc.equal(members, ""), "{", opened), "}")
+
+
+def texts(array: pa.Array, sparse: bool = False) -> tuple[pa.Array, list[Flaw]]:
     """The JSON text of every value, none of them null; and those that have none."""
     kind = array.type
     if pa.types.is_null(kind):
         return pa.array(["null"] * len(array), pa.string()), []
     if pa.types.is_struct(kind):
         children = array.flatten()  # null where the struct is
-        text, flaws = _object([(field.name, child) for field, child in zip(kind, children, strict=True)], len(array))
+        fields = [(field.name, child) for field, child in zip(kind, children, strict=True)]
+        text, flaws = _object(fields, len(array), sparse)
         return _or_null(text, array), [flaw for flaw in flaws if array[flaw.row].is_valid]
     if pa.types.is_map(kind):
-        return _map(array)
+        return _map(array, sparse)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _list(array)
+        return _list(array, sparse)
     return _plain(array)
 
 
-def _list(array: pa.Array) -> tuple[pa.Array, list[Flaw]]:
-    elements, flaws = texts(array.flatten())
+def _list(array: pa.Array, sparse: bool) -> tuple[pa.Array, list[Flaw]]:
+    elements, flaws = texts(array.flatten(), sparse)
     starts = _starts(array)
     return _or_null(_glued("[", _joined(starts, elements), "]"), array), _of_rows(flaws, starts)
 
 
-def _map(array: pa.Array) -> tuple[pa.Array, list[Flaw]]:
+def _map(array: pa.Array, sparse: bool) -> tuple[pa.Array, list[Flaw]]:
     pairs = pa.struct([array.type.key_field, array.type.item_field])
     entries = array.cast(pa.list_(pa.field("entries", pairs, nullable=False)))
     keys, items = entries.flatten().flatten()
-    item_texts, flaws = texts(items)
+    item_texts, flaws = texts(items, sparse)
     starts = _starts(entries)
     joined = _joined(starts, _glued(_as_key(keys), ":", item_texts))
     return _or_null(_glued("{", joined, "}"), array), _of_rows(flaws, starts)
