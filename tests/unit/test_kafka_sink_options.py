@@ -42,7 +42,7 @@ def test_every_sql_text_is_given_with_its_place() -> None:
         ({"topic": "a", "value": "avro"}, "'json' or 'raw'"),
         ({"topic": "a", "headers": {"penstock.offset": "1"}}, "headers that begin with `penstock.` are penstock's own"),
         ({"topic": "a", "headers": {"": "1"}}, "a header needs a name"),
-        ({"topic": "a", "shards": 2}, "more than one transaction a batch comes with a later version"),
+        ({"topic": "a", "shards": 2}, "only 1 is possible: all that a batch sends to a cluster is one transaction"),
         ({"topic": "a", "shards": 0}, "greater than 0"),
         ({"topic": "a", "timeout": "500 milliseconds"}, "is at least 1 second"),
         ({"topic": "a", "linger": "2 minutes"}, "is at most 1 minute"),

@@ -26,7 +26,10 @@ def _header(name: str) -> str:
 
 def _shards(value: int) -> int:
     if value > 1:
-        raise Wrong("more than one transaction a batch comes with a later version.", "Leave `shards` out.")
+        raise Wrong(
+            "only 1 is possible: all that a batch sends to a cluster is one transaction, visible whole or not at all.",
+            "Leave `shards` out.",
+        )
     return value
 
 
