@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in .venv/bin/python python3.13 python3.12 python3.11 pyt
 BIN := .venv/bin
 TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
 
-.PHONY: help setup demo test lint types unit spark broker faults bench-quick format reference lock clean
+.PHONY: help setup demo test lint types unit spark broker faults bench-quick native native-wheel fuzz format reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ setup: ## virtual environment, pinned packages, Java if there is none, jars; not
 demo: setup ## Kafka, a payments stream, a pipeline killed in mid-batch, and the proof that nothing was lost or doubled
 	@$(BIN)/penstock demo
 
-test: lint types ## lint, types and every test but the slow ones
+test: lint types native ## lint, types and every test but the slow ones
 	@$(BIN)/python -m pytest -m "not slow" $(TESTS)
 
 lint: setup ## ruff: style and format
@@ -28,7 +28,7 @@ lint: setup ## ruff: style and format
 types: setup ## mypy --strict
 	@$(BIN)/mypy
 
-unit: setup ## tests without a JVM: seconds
+unit: native ## tests without a JVM: seconds
 	@$(BIN)/python -m pytest tests/unit
 
 spark: setup ## formats, checks and sinks in one local Spark session
@@ -42,6 +42,15 @@ faults: setup ## kill -9 at every step of a batch, all of them
 
 bench-quick: setup ## the main job of the benchmark: the tutorial's way and ours, side by side
 	@$(BIN)/python -m bench.quick
+
+native: setup ## the JSON decoder in Rust, into .venv; where there is no cargo, a line that says so
+	@$(BIN)/python scripts/native.py
+
+native-wheel: setup ## a wheel of it for a release, into dist/
+	@$(BIN)/python scripts/native.py --wheel
+
+fuzz: native ## both JSON decoders on mutated records, until something differs:  make fuzz MINUTES=10
+	@$(BIN)/python -m native.fuzz.compare $(or $(MINUTES),2)
 
 format: setup ## rewrite the sources in the project's style
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.unit.json_decoders import either_decoder  # noqa: F401  a fixture
 
 from penstock.formats.contract import Decoded
 from penstock.formats.json import Json
@@ -122,6 +123,7 @@ def test_the_scanner_gives_the_expected_verdict(case: Case) -> None:
         check(case, Verdict(0, found.code, found.field, found.detail), {"": None})
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_decoder_gives_it_alone_and_as_large_binary(case: Case) -> None:
     decoder = case.format().decoder()
@@ -132,6 +134,7 @@ def test_the_decoder_gives_it_alone_and_as_large_binary(case: Case) -> None:
         assert decoded.unknown == case.unknown
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.parametrize("group", groups())
 def test_no_neighbour_is_harmed_by_a_case_among_500_good_records(group: list[Case]) -> None:
     good = next(case for case in group + CASES if case.good and not case.unknown and case.schema == group[0].schema)
@@ -148,6 +151,7 @@ def test_no_neighbour_is_harmed_by_a_case_among_500_good_records(group: list[Cas
         assert len(decoded.verdicts) == bool(case.code)
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.parametrize("group", groups())
 def test_all_cases_of_a_schema_in_one_batch_get_the_same_verdicts(group: list[Case]) -> None:
     decoder = group[0].format().decoder()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.unit.json_decoders import either_decoder, python_decoder  # noqa: F401  fixtures
 
 from penstock.formats.json import Json
 from penstock.formats.json_columns import MAX_NAMES, STEP_BYTES, JsonDecoder
@@ -21,6 +22,7 @@ SCHEMA = (
 GOOD = b'{"id":1,"amount":12.30,"at":"2026-01-02T03:04:05Z","device":{"os":"x"},"tags":["a"]}'
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_columns_keep_not_null_and_data_may_hold_nulls_where_there_is_a_verdict() -> None:
     decoder = Json(schema=SCHEMA).decoder()
     decoded = decoder.decode(pa.array([GOOD, b"oops"], pa.binary()))
@@ -36,6 +38,7 @@ l ARRAY<STRUCT<q: INT NOT NULL>>, s STRUCT<a: ARRAY<INT> NOT NULL, d: DECIMAL(5,
 INSIDE = b'{"id":2,"device":{"os":"x","n":{"d":"2024-01-01"}},"l":[null,{"q":1}],"s":{"a":[],"d":1,"b":""}}'
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.parametrize("schema", [NESTED, NESTED + ", m MAP<STRING, STRUCT<q: INT NOT NULL>>"])
 def test_not_null_inside_a_null_struct_can_be_written_as_parquet(schema: str, tmp_path: Path) -> None:
     decoder = Json(schema=schema).decoder()
@@ -46,6 +49,7 @@ def test_not_null_inside_a_null_struct_can_be_written_as_parquet(schema: str, tm
     assert pq.read_table(tmp_path / "x.parquet").to_pylist() == good.to_pylist()
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
 def test_no_rows_only_nulls_and_slices_are_all_batches(kind: pa.DataType) -> None:
     decoder = Json(schema=SCHEMA).decoder()
@@ -59,6 +63,7 @@ def test_no_rows_only_nulls_and_slices_are_all_batches(kind: pa.DataType) -> Non
     assert [verdict.row for verdict in decoded.verdicts] == [1]
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_a_batch_of_many_steps_keeps_its_order() -> None:
     values = [b'{"id":%d}' % i if i % 7 else b'{"id":"%d"}' % i for i in range(9000)]
     decoded = Json(schema="id BIGINT").decoder().decode(pa.array(values, pa.binary()))
@@ -81,12 +86,14 @@ def test_a_field_may_have_any_name(name: str, policy: str) -> None:
         assert {verdict.code for verdict in decoded.verdicts} == {"wrong_type"}
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_tombstones_are_dropped_by_name_on_wish() -> None:
     decoded = Json(schema=SCHEMA, tombstones="drop").decoder().decode(pa.array([None], pa.binary()))
     [verdict] = decoded.verdicts
     assert (verdict.code, verdict.drop) == ("tombstone", True)
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_unknown_fields_are_counted_per_record_and_only_for_good_ones() -> None:
     values = [
         b'{"id":1,"x":1,"device":{"os":"a","y":2}}',
@@ -99,6 +106,7 @@ def test_unknown_fields_are_counted_per_record_and_only_for_good_ones() -> None:
         assert decoder.decode(pa.array(values * 3, pa.binary())).unknown == {"x": 6, "device/y": 3}
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_the_first_100_unknown_names_are_counted() -> None:
     values = [b'{"id":1,"u%d":1,"again":2}' % i for i in range(300)]
     unknown = Json(schema=SCHEMA).decoder().decode(pa.array(values, pa.binary())).unknown
@@ -106,6 +114,7 @@ def test_the_first_100_unknown_names_are_counted() -> None:
     assert unknown["again"] == 300
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_unknown_fields_are_kept_as_the_text_they_came_in() -> None:
     values = [b'{"id":1, "x" : {"a": [1, 2]}, "y":"\xc3\xa9"}', b'{"id":2}', b"oops"]
     options = Json(schema="id BIGINT", unknown_fields="keep")
@@ -122,6 +131,7 @@ def test_a_step_is_bounded_by_bytes_as_well_as_rows() -> None:
     assert list(decoder._steps(pa.array([big * 4, big * 4], pa.binary()))) == [1, 2]
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_an_empty_text_that_cannot_be_converted_harms_no_other_range() -> None:
     values = [b'{"at":""}', b'{"at":"2026-01-02"}'] * 200
     decoder = Json(schema="at TIMESTAMP").decoder()
@@ -130,6 +140,7 @@ def test_an_empty_text_that_cannot_be_converted_harms_no_other_range() -> None:
         assert [verdict.row for verdict in verdicts] == list(range(0, 400, 2))
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_several_objects_in_a_record_harm_no_other_range() -> None:
     values = [b'{"id":1}'] * 300
     values[10] = b'{"id":1}{"id":1}{"id":1}{"id":1}{"id":1}'
@@ -142,6 +153,7 @@ def test_several_objects_in_a_record_harm_no_other_range() -> None:
         ]
 
 
+@pytest.mark.usefixtures("python_decoder")
 def test_a_record_of_many_objects_is_parsed_not_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
     items = b",".join(b'{"os":"%d"}' % i for i in range(50_000))
     decoder = Json(schema="l ARRAY<STRUCT<os: STRING>>").decoder()
@@ -153,6 +165,7 @@ def test_a_record_of_many_objects_is_parsed_not_scanned(monkeypatch: pytest.Monk
         assert decoded.unknown == ({"new": 4} if extra else {})
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_a_value_of_many_megabytes_is_decoded() -> None:
     text = b"x" * 25_000_000
     decoder = Json(schema="s STRING", max_bytes=Size("64 MB")).decoder()
@@ -175,6 +188,7 @@ HARD = {
 }
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.timeout(60)  # anything quadratic would take hours
 @pytest.mark.parametrize("value", HARD.values(), ids=HARD.keys())
 def test_a_hard_value_is_judged_and_harms_no_neighbour(value: bytes) -> None:
@@ -183,6 +197,7 @@ def test_a_hard_value_is_judged_and_harms_no_neighbour(value: bytes) -> None:
     assert [verdict.row for verdict in decoded.verdicts] == [0]
 
 
+@pytest.mark.usefixtures("either_decoder")
 @pytest.mark.timeout(120)
 def test_a_stream_of_nothing_but_bad_records_is_judged() -> None:
     decoder = Json(schema=SCHEMA).decoder()
@@ -190,6 +205,7 @@ def test_a_stream_of_nothing_but_bad_records_is_judged() -> None:
         assert len(decoder.decode(pa.array([value] * 2000, pa.binary())).verdicts) == 2000
 
 
+@pytest.mark.usefixtures("either_decoder")
 def test_500_columns_are_decoded() -> None:
     numbers, days = range(100), range(400)
     schema = ", ".join([f"c{i} BIGINT" for i in numbers] + [f"d{i} STRUCT<a: ARRAY<STRUCT<b: DATE>>>" for i in days])

@@ -9,5 +9,8 @@ from penstock.version import __version__
 
 def version() -> None:
     """Print the versions of penstock and of what it stands on."""
-    parts = ("pyspark", "deltalake", "pyarrow", "confluent-kafka")
-    print(f"penstock {__version__} ({', '.join(f'{part} {installed(part)}' for part in parts)}; decoder pyarrow)")
+    from penstock.formats.json_native import choice
+
+    names = ("pyspark", "deltalake", "pyarrow", "confluent-kafka")
+    parts = ", ".join(f"{name} {installed(name)}" for name in names)
+    print(f"penstock {__version__} ({parts}; JSON decoder {choice().why})")

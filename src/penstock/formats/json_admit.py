@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from penstock.formats.json_guards import sound, unsound, with_tiny_numbers
+from penstock.formats.json_guards import sound, unsound, with_huge_numbers, with_tiny_numbers
 from penstock.formats.json_lines import Lines, lines_from, lines_of, offsets_of
 from penstock.rows import Verdict
 
@@ -24,7 +24,10 @@ def admitted(step: Step) -> Lines:
     lines = _objects(step)
     if not sound(lines.buffer):
         lines = step.without(lines, unsound(lines))
-    return step.without(lines, with_tiny_numbers(lines)) if step.decoder.has_decimal else lines
+    if step.decoder.whole_digits is None:
+        return lines
+    lines = step.without(lines, with_tiny_numbers(lines))
+    return step.without(lines, with_huge_numbers(lines, step.decoder.whole_digits))
 
 
 def _objects(step: Step) -> Lines:

@@ -7,7 +7,6 @@ DECIMAL(6,2), which it then does not fit. `suspects` names the rows with any of 
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.arrow_types import arrow_type
-from penstock.formats.json_scalars import EXACT
+from penstock.formats.json_scalars import EXACT, Unfit, base64
 from penstock.formats.types import Field, Type
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -25,6 +24,7 @@ NONE: Indices = np.empty(0, np.int64)
 FIRST, LAST = -62135596800000000, 253402300799999999
 """Microseconds of 0001-01-01 and of the last moment of 9999, UTC."""
 FIRST_DAY = -719162
+BINARY = Type("BINARY")
 UNSURE = ("FLOAT", "DOUBLE", "DECIMAL", "TIMESTAMP", "DATE", "BINARY", "STRUCT", "ARRAY")
 """Types whose parsed columns are looked at again."""
 
@@ -33,6 +33,14 @@ def has(kind: Type, *names: str) -> bool:
     """Whether a type of one of these names stands anywhere in it."""
     inner = [field.type for field in kind.fields] + ([kind.element] if kind.element else [])
     return kind.name in names or any(has(one, *names) for one in inner)
+
+
+def decimals(fields: tuple[Field, ...]) -> list[Type]:
+    """Every DECIMAL in these fields."""
+    kinds = [field.type for field in fields]
+    inner = [found for kind in kinds for found in decimals(kind.fields)]
+    elements = [found for kind in kinds if kind.element for found in decimals((Field("", kind.element),))]
+    return [kind for kind in kinds if kind.name == "DECIMAL"] + inner + elements
 
 
 def read_type(kind: Type) -> pa.DataType:
@@ -117,8 +125,8 @@ def _bytes(text: str | None) -> bytes | bool | None:
     if text is None:
         return None
     try:
-        return binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
-    except (UnicodeEncodeError, binascii.Error):
+        return base64(text, BINARY)
+    except Unfit:
         return False
 
 

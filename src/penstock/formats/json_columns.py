@@ -17,7 +17,7 @@ import pyarrow.json as pj
 from penstock.formats.arrow_nulls import needs_filling
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
-from penstock.formats.json_arrow import UNSURE, has, read_type
+from penstock.formats.json_arrow import UNSURE, decimals, has, read_type
 from penstock.formats.json_lines import offsets_of
 from penstock.formats.json_readers import Scanner
 from penstock.formats.json_sieve import Sieve
@@ -34,6 +34,8 @@ SMALL_BLOCK_BYTES = 1 << 16
 MUCH = 0.005
 """Bad records per record from which on a step is sieved first."""
 MAX_NAMES = 100
+MOST_DIGITS = 38
+"""Of a DECIMAL, as Arrow's reader holds it."""
 
 Parse = Callable[[pa.Buffer, int, bool], Iterable[pa.RecordBatch]]
 """Buffer, bytes of a block, whether to ignore unknown fields -> a batch for each block."""
@@ -57,7 +59,7 @@ class JsonDecoder:
         self.parse = parser(fields)
         self.to_check = [i for i, field in enumerate(fields) if not field.nullable or has(field.type, *UNSURE)]
         self.to_fill = any(needs_filling(field.type) for field in fields)
-        self.has_decimal = any(has(field.type, "DECIMAL") for field in fields)
+        self.whole_digits = min((MOST_DIGITS - one.scale for one in decimals(fields)), default=None)
         self.sieve = Sieve(fields, unknown_fields)
         self.fail_rate = 0.0
         self.sieving = False

@@ -4,6 +4,8 @@
   `{...}` is let in).
 - A DECIMAL with more than 38 places after the point (`1e-1000000000`, as a number or as text) makes it read beyond
   its table of powers of ten: a wrong answer, or a crash of the worker and of every retry.
+- A DECIMAL with so many digits before the point that it does not fit 128 bits at the type's scale (`-31` for
+  DECIMAL(38,38), `1e30` for DECIMAL(38,10)) it takes for another number, without a word.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import pyarrow as pa
 
 from penstock.formats.json_lines import Lines
 
+Codes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 MOST_PLACES = 38
 WINDOW = 64
 HIDDEN = re.compile(rb"\\u00(?:2[bBdDeE]|3[0-9]|45|65)")
 """An escape that spells a part of a number."""
 BEFORE = re.compile(rb"(?:^|[^0-9.+\-])[+-]?[0-9]*(?:\.([0-9]*))?$")
+POWER = re.compile(rb"[eE]\+?([0-9]+)(?![0-9A-Za-z._\-])")
 AFTER = re.compile(rb"-([0-9]+)(?![0-9A-Za-z._\-])")
 
 
@@ -65,7 +70,7 @@ def with_tiny_numbers(lines: Lines) -> list[int]:
     return _records_at(lines, ends)
 
 
-def _negative_exponents(codes: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> list[int]:
+def _negative_exponents(codes: Codes) -> list[int]:
     """Where the `-` of `3e-1` stands. UUIDs have such places too; few of them look like a number's."""
     minus = np.flatnonzero(codes[:-1] == ord("-"))  # the last byte is a newline
     minus = minus[(codes[minus - 1] | 32) == ord("e")]
@@ -87,3 +92,47 @@ def _is_tiny(data: memoryview, minus: int) -> bool:
     places = len(mantissa[1] or b"")
     digits = exponent[1].lstrip(b"0")
     return len(digits) > 2 or places + int(digits or b"0") > MOST_PLACES or mantissa.end() - mantissa.start() >= WINDOW
+
+
+def with_huge_numbers(lines: Lines, most: int) -> list[int]:
+    """The records that hold a number, or a text like one, with more than `most` digits before the point."""
+    codes = np.frombuffer(lines.buffer, np.uint8)
+    digit = (codes - np.uint8(ord("0"))) < 10
+    places = np.flatnonzero(_runs(digit, most + 1)).tolist()
+    data = memoryview(lines.buffer)
+    places += [at for at in _powers(codes, digit) if _is_huge(data, at, most)]
+    return _records_at(lines, places)
+
+
+def _runs(digit: Mask, length: int) -> Mask:
+    """Where `length` digits stand one behind the other."""
+    found, known = digit, 1
+    while known < length and found.any():
+        step = min(known, length - known)
+        found = found[:-step] & found[step:]
+        known += step
+    return found
+
+
+def _powers(codes: Codes, digit: Mask) -> list[int]:
+    """Where the `e` of `3e10` or `3.e+10` stands, and of what looks like it in hexadecimal text."""
+    found = np.flatnonzero((codes[1:-2] | 32) == ord("e")) + 1
+    found = found[
+        (digit[found - 1] | (codes[found - 1] == ord("."))) & (digit[found + 1] | (codes[found + 1] == ord("+")))
+    ]
+    places: list[int] = found.tolist()
+    return places
+
+
+def _is_huge(data: memoryview, e: int, most: int) -> bool:
+    """Whether the number with this exponent has more than so many digits before the point, or may have."""
+    exponent = POWER.match(data, e)
+    if not exponent:
+        return False
+    start = max(0, e - WINDOW)
+    mantissa = BEFORE.search(data[start:e])
+    if not mantissa:
+        return False
+    digits = exponent[1].lstrip(b"0")
+    whole = mantissa.end() - mantissa.start() - len(mantissa[1] or b"")
+    return len(digits) > 2 or whole + int(digits or b"0") > most or mantissa.end() - mantissa.start() >= WINDOW

@@ -22,7 +22,7 @@ MORE = re.compile(rb"[ \t\n\r]*+([,}\]])[ \t\n\r]*+")
 STRING = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
 NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+")
 NUMBER_TOKEN = re.compile(NUMBER.pattern + rb"(?![.eE])")
-NUMBER_START = re.compile(rb"-?+(?:(?:0|[1-9][0-9]*+)(?:\.|(?:\.[0-9]++)?+[eE][+-]?+))?+")
+NUMBER_GOES_ON = re.compile(rb"\.|[eE][+-]?+")
 ESCAPE_START = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
 LONE = re.compile("[\ud800-\udfff]")
 WORDS = (b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity")
@@ -104,8 +104,8 @@ class Scan:
             return Token(kind, "", at)
         if match := NUMBER_TOKEN.match(self.data, at):
             return Token("a number", match[0].decode(), match.end())
-        if NUMBER.match(self.data, at):
-            raise self.half_number(at, path)
+        if match := NUMBER.match(self.data, at):
+            raise self.half_number(match[0], match.end(), path)
         for word in WORDS:
             if self.data.startswith(word, at):
                 if word[-1:] in b"Ny":
@@ -115,8 +115,11 @@ class Scan:
             raise Problem("truncated_json", path, f"The value ends within `{excerpt(self.data, at)}`.")
         raise self.unexpected(at, path, "a value")
 
-    def half_number(self, at: int, path: Path) -> Problem:
-        end = NUMBER_START.match(self.data, at).end()  # type: ignore[union-attr]
+    def half_number(self, before: bytes, at: int, path: Path) -> Problem:
+        """A number is followed by a part of a number: a second one, or one without its digits."""
+        if b"e" in before.lower() or (b"." in before and self.byte(at) == b"."):
+            return self.unexpected(at, path, "the end of a number")
+        end = NUMBER_GOES_ON.match(self.data, at).end()  # type: ignore[union-attr]
         return self.unexpected(end, path, "a digit")
 
     def string(self, at: int, path: Path) -> tuple[str, int]:
@@ -136,7 +139,8 @@ class Scan:
             text = scanstring(text + '"', 0)[0]
             lone = LONE.search(text)
             # At the very end of the bytes a high surrogate may only be waiting for its other half.
-            if lone and (closed or lone.end() < len(text) or not self.ends_in_escape(end)):
+            last = lone and not closed and lone.end() == len(text) and lone[0] < "\udc00"
+            if lone and not (last and self.ends_in_escape(end)):
                 raise Problem(
                     "invalid_utf8", path, f"The text at byte {at} has half a surrogate pair (\\u{ord(lone[0]):04x})."
                 )
