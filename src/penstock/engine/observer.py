@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial, singledispatchmethod
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,10 @@ from penstock.engine.meter import Meter
 from penstock.engine.publish import Publisher
 from penstock.errors import PenstockError
 from penstock.observe import events, gaps
+from penstock.observe.diary import Diary
 from penstock.observe.events import Emit, Event
 from penstock.observe.history import History
-from penstock.observe.now import Board, InHand, LastBatch, Now
+from penstock.observe.now import Board, Now
 from penstock.ranges import Positions
 from penstock.sources.position import first_positions
 from penstock.unread import Part
@@ -68,7 +69,7 @@ class Observer:
         self.board = Board(
             folder, Now(pipeline.name, run, os.getpid(), time.time(), poll_seconds=seconds), min(1.0, seconds)
         )
-        self.history = History(folder, pipeline.observe.history.seconds)
+        self.diary = Diary(self.board, History(folder, pipeline.observe.history.seconds))
         self.publisher = Publisher(pipeline.name, pipeline.observe.group_of(pipeline.name), emit)
         self._seconds = seconds
         self._next_poll = time.monotonic()
@@ -103,19 +104,21 @@ class Observer:
 
     def ended(self, how: str, error: str = "") -> None:
         """The run has come to its end: `done`, `stopped` or `failed`."""
-        self._heard.put(lambda: self._ended(how, error))
+        self._heard.put(lambda: self.diary.ended(how, error))
 
     def _run(self) -> None:
         going = True
         while going:
             going = self._hear()
-            self._careful("its progress", self.history.tick)
+            self._careful("its progress", self.diary.history.tick)
             if going and time.monotonic() >= self._next_poll:
                 self._next_poll = time.monotonic() + self._seconds
                 self._careful("lag", self._poll)
             self._careful("the group", self._publish)
             self._careful("its progress", self.board.write)
-        self._careful("its progress", lambda: self.history.tick(force=True))
+        if not self.board.now.error:
+            self._careful("lag", self._poll)  # so that what is left behind for others is not older than the last batch
+        self._careful("its progress", lambda: self.diary.history.tick(force=True))
         self._careful("its progress", lambda: self.board.write(force=True))
         if self._sight is not None:
             self._sight.meter.close()
@@ -174,8 +177,9 @@ class Observer:
                 raise
             return
         self.board.update(lag=lag)
+        self.board.least_seconds = max(self.board.least_seconds, len(lag.partitions) / 200)  # it is large then
         self.emit(events.LagMeasured(pipeline=self.pipeline.name, lag=lag))
-        self.history.lag(lag)
+        self.diary.history.lag(lag)
         self._said.discard("lag Unavailable")
 
     def _partitions(self, sight: Sight) -> None:
@@ -201,85 +205,22 @@ class Observer:
         self.board.update(shown=self.publisher.shown)
 
     # what the run says
-    @singledispatchmethod
     def _take(self, event: Event) -> None:
-        """Most events change nothing here."""
+        self.diary.take(event)
+        if isinstance(event, events.BatchCommitted):
+            self._committed(event.batch_id)
+        elif isinstance(event, events.Progressed) and event.lag_rows is not None:
+            parts = ((name.rpartition("-"), rows) for name, rows in event.lag.items())
+            self._spark = {(topic, int(number)): rows for (topic, _, number), rows in parts}
+        elif isinstance(event, events.RecordsLost):
+            ranges = [(gap["topic"], gap["partition"], gap["start"], gap["end"]) for gap in event.gaps]
+            self._keep_gaps(event.batch_id, ranges)
 
-    @_take.register
-    def _(self, event: events.RunStarted) -> None:
-        self.board.update(generation=event.generation, tries=self.board.now.tries + 1, in_hand=None)
-        text = "" if event.resumes_at is None else f"resumes at batch {event.resumes_at}"
-        self.history.run("started", self.board.now.run, event.generation, text)
-
-    @_take.register
-    def _(self, event: events.PhaseStarted) -> None:
-        now, was = time.time(), self.board.now.in_hand
-        same = was is not None and was.batch_id == event.batch_id
-        began = was.since if was is not None and same else now
-        offsets = was.offsets if was is not None and same else None
-        self.board.update(in_hand=InHand(event.batch_id, began, event.phase, now, offsets))
-
-    @_take.register
-    def _(self, event: events.BatchStarted) -> None:
-        now, was = time.time(), self.board.now.in_hand
-        known = was or InHand(event.batch_id, now, "intent", now)
-        self.board.update(in_hand=InHand(known.batch_id, known.since, known.phase, known.phase_since, event.offsets))
-
-    @_take.register
-    def _(self, event: events.BatchCommitted) -> None:
-        last = LastBatch(
-            batch_id=event.batch_id,
-            at=time.time(),
-            rows=event.read,
-            written=event.written,
-            rejected=event.rejected,
-            dropped=event.dropped,
-            seconds=event.seconds,
-            phases=event.phases,
-            sinks=event.sinks,
-            files=event.files,
-            bytes=event.bytes,
-        )
-        now = self.board.now
-        self.board.update(in_hand=None, last_batch=last, batches=now.batches + 1)
-        self.history.batch(event, now.generation, now.read_limit)
-        outcome = self._sight.ledger.outcome(event.batch_id) if self._sight else None
+    def _committed(self, batch_id: int) -> None:
+        outcome = self._sight.ledger.outcome(batch_id) if self._sight else None
         if outcome is not None and self._sight is not None:
             self._sight.meter.tracker.learn(outcome.ranges, outcome.tally)
             self._at(outcome.end, outcome.batch_id)
-
-    @_take.register
-    def _(self, event: events.Progressed) -> None:
-        self.board.update(rows_per_second=event.rows_per_second)
-        if event.lag_rows is not None:
-            parts = ((name.rpartition("-"), rows) for name, rows in event.lag.items())
-            self._spark = {(topic, int(number)): rows for (topic, _, number), rows in parts}
-
-    @_take.register
-    def _(self, event: events.Paced) -> None:
-        self.board.update(read_limit=event.limit)
-
-    @_take.register
-    def _(self, event: events.Waiting) -> None:
-        self.board.update(waiting=event.cause, waiting_since=time.time())
-        self.history.run("waiting", self.board.now.run, self.board.now.generation, event.cause)
-
-    @_take.register
-    def _(self, event: events.Recovered) -> None:
-        self.board.update(waiting="", waiting_since=None)
-        text = f"after {event.after_seconds:.0f} s"
-        self.history.run("recovered", self.board.now.run, self.board.now.generation, text)
-
-    @_take.register
-    def _(self, event: events.RecordsLost) -> None:
-        ranges = [(gap["topic"], gap["partition"], gap["start"], gap["end"]) for gap in event.gaps]
-        self._keep_gaps(event.batch_id, ranges)
-        told = "; ".join(f"{topic}-{part} {start} to {end - 1}" for topic, part, start, end in ranges)
-        self.history.run("lost", self.board.now.run, self.board.now.generation, told)
-
-    def _ended(self, ended: str, error: str) -> None:
-        self.board.update(ended=ended, error=error, in_hand=None, waiting="", waiting_since=None)
-        self.history.run(ended, self.board.now.run, self.board.now.generation, error)
 
     def _keep_gaps(self, batch_id: int, ranges: list[tuple[str, int, int, int]]) -> None:
         sight = self._sight

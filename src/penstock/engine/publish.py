@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 AGAIN_SECONDS = 3600.0
 """An idle pipeline's group is told again so often: the broker forgets the offsets of a group after some days."""
 
+PAUSE_SECONDS = 5.0
+"""After a refusal, so long is waited before the next try."""
+
 
 class Publisher:
     """Keeps one group at the newest positions. Never raises; says once for each outage why it cannot."""
@@ -34,7 +37,7 @@ class Publisher:
         self._wanted: Positions = {}
         self._batch_id: int | None = None
         self._told = True
-        self._at = -float("inf")
+        self._at = self._not_before = -float("inf")
 
     def want(self, positions: Positions, batch_id: int | None, clusters: Sequence[KafkaCommitter] = ()) -> None:
         """These are the positions now. A cluster may have shown them already, in its transaction."""
@@ -45,7 +48,8 @@ class Publisher:
             self._told = False
 
     def due(self) -> bool:
-        return bool(self._wanted) and (not self._told or time.monotonic() - self._at >= AGAIN_SECONDS)
+        now = time.monotonic()
+        return bool(self._wanted) and now >= self._not_before and (not self._told or now - self._at >= AGAIN_SECONDS)
 
     def tell(self, cluster: Cluster, clusters: Sequence[KafkaCommitter] = ()) -> None:
         """Tell the group, if there is anything to tell. What worked is from now on left to the transactions."""
@@ -66,6 +70,7 @@ class Publisher:
         self.shown = Shown(self.group, time.time(), self._batch_id, in_transaction)
 
     def _trouble(self, error: PenstockError) -> None:
+        self._not_before = time.monotonic() + PAUSE_SECONDS
         if not self.shown.trouble:
             cause = " ".join(part for part in (error.what, error.remedy) if part)
             self.emit(ProgressNotShown(pipeline=self.pipeline, group=self.group, cause=cause))

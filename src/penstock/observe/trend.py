@@ -6,6 +6,7 @@ lowest points rise by more than that; and it is a spike if most of what came lat
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
@@ -19,7 +20,9 @@ LEAST = 6
 """Looks before anything is said."""
 BURST = 4.0
 """A poll brought a burst if it brought so many times what others do."""
-KEPT = 720
+KEPT = 360
+WINDOWS = (6.0, 30.0, 120.0)
+"""How many batches are looked back on."""
 UNKNOWN_SECONDS = 60.0
 """From one commit to the next, where there were too few to tell."""
 
@@ -45,24 +48,35 @@ class Course:
         del self.looks[:-KEPT]
 
     def trend(self) -> Trend:
-        return trend(self._window(), self.between_commits())
+        """What the course is called: by its last batches, and by more of them, so that slow growth shows too."""
+        batch = self.between_commits()
+        told = trend(self._last(WINDOWS[0] * batch), batch)
+        if told in ("steady", "growing") and any(trend(self._last(n * batch), batch) == "growing" for n in WINDOWS):
+            return "growing"
+        return told
 
     def between_commits(self) -> float:
-        """Seconds from one commit to the next, as a rule; a guess, before there were three of them."""
+        """Seconds from one commit to the next, as a rule.
+
+        Before there were three of them nobody knows, and the guess is so long that nothing is called growth yet.
+        """
         moved = [after.at for before, after in pairwise(self.looks) if after.position != before.position]
         gaps = [after - before for before, after in pairwise(moved)]
-        return median(gaps) if len(gaps) > 1 else UNKNOWN_SECONDS
+        watched = self.looks[-1].at - self.looks[0].at if self.looks else 0.0
+        return median(gaps) if len(gaps) > 1 else max(UNKNOWN_SECONDS, watched / 2)
 
-    def _window(self) -> Sequence[Look]:
-        """The last looks: at least so many, and at least so long that several batches fit in."""
-        if len(self.looks) <= LEAST:
-            return self.looks
-        since = self.looks[-1].at - 4 * self.between_commits()
-        return [look for place, look in enumerate(self.looks) if look.at >= since or place >= len(self.looks) - LEAST]
+    def _last(self, seconds: float) -> Sequence[Look]:
+        """The looks of the last so many seconds; some at least."""
+        since = self.looks[-1].at - seconds
+        place = bisect_left(self.looks, since, key=lambda look: look.at)
+        return self.looks[min(place, max(0, len(self.looks) - LEAST)) :]
 
 
 def trend(looks: Sequence[Look], between_commits: float, floor: int = FLOOR) -> Trend:
-    """What the course of these looks is called."""
+    """What the course of these looks is called.
+
+    A healthy pipeline is behind by what comes during two batches at most: the one in hand, and the one that waits.
+    """
     if len(looks) < 2 or looks[-1].rows <= floor:
         return "steady"
     if _burst(looks, floor):
@@ -71,7 +85,7 @@ def trend(looks: Sequence[Look], between_commits: float, floor: int = FLOOR) -> 
         return "steady"
     low = [min(look.rows for look in third) for third in _thirds(looks)]
     a_second = (looks[-1].end - looks[0].end) / (looks[-1].at - looks[0].at)
-    step = a_second * between_commits + floor
+    step = 2 * a_second * between_commits + floor
     if low[0] <= low[1] <= low[2] and low[2] - low[0] > step:
         return "growing"
     return "falling" if low[0] >= low[1] >= low[2] and low[0] - low[2] > step else "steady"
