@@ -181,7 +181,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     @property
     def workplace(self) -> Path:
         """Where logs, progress and a batch in hand lie on this machine: the state folder, unless that is elsewhere."""
-        return Path(self.folder, ".penstock", "work", self.name) if is_remote(self.state) else Path(self.state)
+        return Path(self.folder, ".penstock", "here", self.name) if is_remote(self.state) else Path(self.state)
 
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:

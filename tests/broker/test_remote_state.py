@@ -53,7 +53,7 @@ def test_killed_everywhere_and_run_again_nothing_is_lost_or_doubled(
 ) -> None:
     case = Shop(tmp_path, kafka.bootstrap, "afar", state=f"{cluster}/state/afar")
     case.produce(2000)
-    work = tmp_path / ".penstock" / "work" / "afar"
+    work = tmp_path / ".penstock" / "here" / "afar"
     for number, place in enumerate(PLACES):
         killed = case.run(env={"PENSTOCK_FAILPOINT": f"{place}@{1 + number % 2}"})
         assert killed.popen.returncode == -signal.SIGKILL, f"{place} was not reached:\n{killed.text}"
