@@ -20,6 +20,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from penstock.errors import Refused, SinkRefused
 from penstock.files import here
+from penstock.ledger.standing import not_behind
 from penstock.operate.generation import close_all
 from penstock.origin import Origin, complete, recreated, same_origin
 from penstock.testing.past import Past
@@ -200,6 +201,15 @@ def test_a_table_that_has_lost_our_rows_is_refused(past: Past, harm: Harm, words
     text = refused(past)
     assert f"p, sink lake: {'the table ' if 'given' in words else ''}{words}" in text
     assert "penstock new-generation p.yaml" in text
+
+
+@pytest.mark.parametrize("harm", [_dropped, _restored, _overwritten])
+def test_a_table_that_loses_our_rows_during_a_run_is_refused_before_the_next_batch(past: Past, harm: Harm) -> None:
+    lake, app = past.tables()["lake"], "p.g1.lake"
+    not_behind("p", lake, app, past.last(), "penstock new-generation")
+    harm(past)
+    with pytest.raises(Refused, match="p, sink lake: "):
+        not_behind("p", lake, app, past.last(), "penstock new-generation")
 
 
 def test_a_restore_to_a_version_that_has_our_rows_is_fine(past: Past) -> None:

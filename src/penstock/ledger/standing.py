@@ -41,7 +41,10 @@ def newest_generation(pipeline: str, sink: Watermarked) -> tuple[int, int] | Non
 
 
 def not_behind(pipeline: str, sink: Watermarked, app: str, last: Outcome | None, afresh: str) -> None:
-    """Refuse a sink that has less than the ledger says it was given: before the first batch, and before each one."""
+    """Refuse a sink that has less than the ledger says it was given, or whose content was replaced since.
+
+    Asked before the first batch and before each one: a batch that is committed on top would hide it.
+    """
     written = last.last_written.get(sink.name) if last else None
     if last is None or written is None:
         return
@@ -50,8 +53,7 @@ def not_behind(pipeline: str, sink: Watermarked, app: str, last: Outcome | None,
         raise _behind(pipeline, sink, watermark, last, afresh)
     if isinstance(sink, Witness):
         for found in sink.undone(app):
-            if found.operation == "RESTORE":
-                raise _undone(pipeline, sink, written, found, afresh)
+            raise _undone(pipeline, sink, written, found, afresh)
 
 
 def not_undone(pipeline: str, sink: Watermarked, app: str, last: Outcome | None, afresh: str) -> None:
