@@ -155,7 +155,8 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         wrongs = rules.sinks(parts, seen, info.data.get("decode"), info.data.get("state"))
         among_topics = rules.topics(info.data.get("source"), parts)
         widened = rules.widening(info.data.get("schema_changes"), parts)
-        rules.hold("sinks", [*wrongs, *among_topics, *widened, *scopes.routes(placed, seen)])
+        valued = rules.values(info.data["registry"], parts) if "registry" in info.data else ()
+        rules.hold("sinks", [*wrongs, *among_topics, *widened, *valued, *scopes.routes(placed, seen)])
         return placed
 
     @field_validator("dead_letters")

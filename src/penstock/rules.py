@@ -61,6 +61,15 @@ def decode(format_: Any, given: Mapping[str, Any]) -> Iterator[Wrong]:
         yield Wrong(why, "Add a section  registry: {url: https://registry.example.com}")
 
 
+def values(registry: Any, parts: Mapping[str, Any]) -> Iterator[Wrong]:
+    """Values by a schema need the registry that keeps it."""
+    for name, sink in parts.items():
+        if getattr(sink, "has_schema", False) and registry is None:
+            why = f"`{sink.value}` needs a registry: it keeps the schema of the values."
+            remedy = "Add a section  registry: {url: https://registry.example.com}"
+            yield Wrong(why, remedy, at=(name, "to", "kafka", "value"))
+
+
 def widening(changes: Any, parts: Mapping[str, Any]) -> Iterator[Wrong]:
     """Only Spark writes tables whose columns become wider."""
     if getattr(changes, "widen", "") != "evolve":

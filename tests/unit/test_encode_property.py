@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import random
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -62,7 +63,7 @@ def value(kind: pa.DataType, rand: random.Random, nullable: bool = True) -> Any:
         return datetime.date(1970, 1, 1) + datetime.timedelta(days=rand.randrange(-700_000, 2_900_000))
     if pa.types.is_timestamp(kind):
         return EPOCH + datetime.timedelta(microseconds=rand.randrange(-(10**16), 10**17))
-    simple = {
+    simple: dict[str, Callable[[], Any]] = {
         "float": lambda: rand.choice((0.0, -1.5, 0.25)),
         "double": lambda: rand.choice((0.0, 1e300, rand.uniform(-9, 9))),
         "bool": lambda: rand.random() < 0.5, "string": lambda: rand.choice(("", "ü€𝄞", "x" * 200, 'a"b\\\n')),

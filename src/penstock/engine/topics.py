@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from penstock.pipeline import Pipeline
+from penstock.schemas.contract import Registry
+from penstock.schemas.registry import open_registry
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.clusters import committers
 from penstock.sinks.kafka.committer import KafkaCommitter
@@ -14,7 +18,15 @@ def topic_committers(pipeline: Pipeline, bootstrap: str) -> list[KafkaCommitter]
     letters = pipeline.dead_letters.kafka
     if not sinks and letters is None:
         return []
-    return list(committers(pipeline.name, bootstrap, sinks, letters.topic if letters else None).values())
+    topic = letters.topic if letters else None
+    return list(committers(pipeline.name, bootstrap, sinks, topic, registry=_registry(pipeline, sinks)).values())
+
+
+def _registry(pipeline: Pipeline, sinks: Mapping[str, Topic]) -> Registry | None:
+    """Where the schemas of values are kept, if any sink has such."""
+    if pipeline.registry is None or not any(sink.has_schema for sink in sinks.values()):
+        return None
+    return open_registry(pipeline.registry)
 
 
 def written_to(pipeline: Pipeline) -> list[str]:

@@ -59,8 +59,19 @@ class Topic(Options):
     key: RuleText | None = Field(
         None, description="The record's key: BINARY as it is, anything else as its text. Partitions as Java's murmur2."
     )
-    value: Literal["json", "raw"] = Field(
-        "json", description="`json`: the columns after the last step as one object. `raw`: the bytes that came in."
+    value: Literal["json", "raw", "avro", "protobuf", "json_schema"] = Field(
+        "json",
+        description="`json`: the columns after the last step as one object. `raw`: the bytes that came in. The others: "
+        "the columns as a record by the subject's schema, in Confluent's frame.",
+    )
+    subject: str | None = Field(
+        None, min_length=1, description="Where the registry keeps the schema of the values. Default: `<topic>-value`."
+    )
+    register_: Literal["never", "if_compatible"] = Field(
+        "never",
+        alias="register",
+        description="May penstock add a schema to the subject, where it has none or lacks a column? `if_compatible`: "
+        "if the subject's own policy allows it.",
     )
     headers: dict[HeaderName, RuleText] = Field(
         default_factory=dict,
@@ -91,6 +102,13 @@ class Topic(Options):
         if len(found) != 1:
             remedy = "Found both." if found else "Found neither. Try  topic: big-orders"
             yield Wrong("needs exactly one of `topic`, `topic_from`.", remedy)
+        if given.get("value", "json") in ("json", "raw"):
+            for key in ("subject", "register"):
+                if given.get(key) is not None:
+                    why = f"`{key}` is for values with a schema, and this sink writes `{given.get('value', 'json')}`."
+                    yield Wrong(why, "Write  value: avro  or take it out.")
+        elif given.get("topic_from") is not None and given.get("subject") is None:
+            yield Wrong("`topic_from` with a schema needs its subject.", "Write  subject: orders-value")
 
     def expressions(self) -> dict[tuple[str, ...], str]:
         """Every SQL expression of this sink, by its path below the sink."""
@@ -99,6 +117,11 @@ class Topic(Options):
             **{("kafka", name): text for name, text in single.items() if text is not None},
             **{("kafka", "headers", name): text for name, text in self.headers.items()},
         }
+
+    @property
+    def has_schema(self) -> bool:
+        """Do its values need a schema registry?"""
+        return self.value not in ("json", "raw")
 
     @property
     def exact(self) -> bool:

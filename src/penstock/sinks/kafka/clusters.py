@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from penstock.schemas.contract import Registry
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.client import Client
 from penstock.sinks.kafka.committer import KafkaCommitter
@@ -16,6 +17,7 @@ def committers(
     sinks: Mapping[str, Topic],
     dead_letters: str | None = None,
     settings: Mapping[str, str] | None = None,
+    registry: Registry | None = None,
 ) -> dict[str, KafkaCommitter]:
     """One committer for each cluster, by the cluster's id; that of the dead letters, which is the source's, first.
 
@@ -30,7 +32,7 @@ def committers(
         if cluster not in found:
             own = {name: sink for name, sink in sinks.items() if clusters[addresses[name]] == cluster}
             letters = dead_letters if cluster == clusters.get(bootstrap) else None
-            found[cluster] = KafkaCommitter(at, pipeline, own, letters, settings)
+            found[cluster] = KafkaCommitter(at, pipeline, own, letters, settings, registry)
     return found
 
 

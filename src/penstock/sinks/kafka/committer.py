@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from penstock import failpoints
 from penstock.errors import PenstockError, Unavailable
+from penstock.schemas.contract import Registry
 from penstock.sinks.contract import Frozen, Receipt, Target, Undone, WriteKey
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.attempt import Attempt, Fenced
@@ -29,6 +30,7 @@ from penstock.sinks.kafka.marker import Marker, Markers
 from penstock.sinks.kafka.messages import limits, messages
 from penstock.sinks.kafka.names import DEAD_LETTERS
 from penstock.sinks.kafka.preflight import Preflight
+from penstock.sinks.kafka.registered import Registrar
 from penstock.sinks.kafka.target import DeadLetterTarget, KafkaTarget
 from penstock.sinks.kafka.verdict import recognised
 
@@ -53,12 +55,14 @@ class KafkaCommitter:
         sinks: Mapping[str, Topic],
         dead_letters: str | None = None,
         settings: Mapping[str, str] | None = None,
+        registry: Registry | None = None,
     ) -> None:
         """Asks the cluster for its id, and so raises Unavailable if no broker answers.
 
         `dead_letters` is the dead-letter topic, if it is on this cluster; `settings` are librdkafka's own, for the
-        security of the connection.
+        security of the connection, `registry` keeps the schemas of values that have one.
         """
+        self.registrar = Registrar(registry)
         self.pipeline, self.options, self.dead_letters = pipeline, dict(sinks), dead_letters
         self.sinks = (*((DEAD_LETTERS,) if dead_letters else ()), *sinks)
         self.sending = Sending.of(self.options)
@@ -105,6 +109,7 @@ class KafkaCommitter:
             key=wanted.key is not None,
             headers=bool(wanted.headers),
             limits=self.directory.limits(None if wanted.topic is None else [wanted.topic]),
+            registered=self.registrar.values(sink, wanted, columns) if wanted.has_schema else None,
         )
 
     def verify(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:

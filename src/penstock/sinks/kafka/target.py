@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.sinks.contract import Writer
+    from penstock.sinks.kafka.registered import Registered
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,14 @@ class KafkaTarget:
     """The batch's own folder."""
     topic: str | None
     """The topic of all rows, or None: each row names its own."""
-    value: Literal["json", "raw"]
+    value: str
+    """`json`, `raw`, or a format of the schema registry."""
     key: bool
     headers: bool
     limits: dict[str, int] = field(default_factory=dict)
     """Topic -> most bytes of a record, of every topic that a row may go to."""
+    registered: Registered | None = None
+    """The schema of the values, where they have one."""
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -41,7 +45,8 @@ class KafkaTarget:
         return KafkaWriter(self, tag)
 
     def to_json(self) -> dict[str, Any]:
-        return {"stage": self.stage, "topic": self.topic, "value": self.value, "pipeline": self.pipeline}
+        schema = {"schema_id": self.registered.schema.id} if self.registered else {}
+        return {"stage": self.stage, "topic": self.topic, "value": self.value, "pipeline": self.pipeline, **schema}
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,11 @@ class KafkaWriter:
         self.target = target
         self.frozen = FrozenRows(Path(target.stage), f"{target.sink}-{tag}", target.limits)
         self._names = pa.array(list(target.limits), pa.string())
+        self._registered = target.registered.writer() if target.registered else None
         self._limits = np.array(list(target.limits.values()), np.int64)
 
     def write(self, rows: pa.RecordBatch, records: RecordNumbers = None) -> list[Misfit]:
-        """Take these rows, but for records that cannot be said in JSON, or that their topic does not take."""
+        """Take these rows, but for records that cannot be said in its format, or that their topic does not take."""
         value, found = self._values(rows)
         made = self._records(rows, value)
         for misfit in self._refused(made):
@@ -44,7 +45,7 @@ class KafkaWriter:
         if self.target.value == "raw":
             return rows["__value"], {}
         names = [name for name in rows.schema.names if not name.startswith("_")]
-        encoded = encode(rows.select(names))
+        encoded = self._registered.encode(rows) if self._registered else encode(rows.select(names))
         found: dict[int, Misfit] = {}
         for flaw in encoded.flaws:
             found.setdefault(flaw.row, Misfit(*flaw))
