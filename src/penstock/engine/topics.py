@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from penstock.pipeline import Pipeline
 from penstock.schemas.contract import Registry
-from penstock.schemas.registry import open_registry
 from penstock.sinks.kafka import Topic
 from penstock.sinks.kafka.clusters import committers
 from penstock.sinks.kafka.committer import KafkaCommitter
@@ -26,6 +25,8 @@ def _registry(pipeline: Pipeline, sinks: Mapping[str, Topic]) -> Registry | None
     """Where the schemas of values are kept, if any sink has such."""
     if pipeline.registry is None or not any(sink.has_schema for sink in sinks.values()):
         return None
+    from penstock.schemas.registry import open_registry
+
     return open_registry(pipeline.registry)
 
 
