@@ -32,6 +32,7 @@ from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Frozen, Receipt, TopicsCommitter, Watermarked
 from penstock.steps.flow import Flow
 from penstock.steps.legs import Pass
+from penstock.steps.weighing import still_weighed
 from penstock.worker.letters import Sender
 from penstock.worker.task import ToSinks, merged, strange_in
 
@@ -72,13 +73,12 @@ def write_batch(plan: Plan, rows: DataFrame, batch_id: int, ranges: tuple[Range,
 def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock, number: int) -> Manifest:
     """One pass over the batch, closed and written down. What it wrote is invisible until `publish`."""
     with clock.step("pass"):  # 2
-        reading, end, reports = _pass(plan, plan.flow, rows, intent)
-        if flow := plan.met(strange_in(reports), intent.batch_id):  # schemas nobody knew: what was read is void
-            reading, end, reports = _pass(plan, flow, rows, intent)
+        reading, end, reports = _whole_pass(plan, rows, intent)
     with clock.step("conserve"):  # 3
         files, tally = merged(reports)
         none_stops(intent, tally)
         read = reading.close(tally, plan.sinks)
+        plan.weighed = still_weighed(tally.large, read, before=plan.weighed)
         targets = {**end.targets, **end.letters}
         frozen = {name: Frozen(target.to_json(), files.get(name, ())) for name, target in targets.items()}
         files_agree(frozen, tally, list(end.letters))
@@ -88,12 +88,27 @@ def freeze(plan: Plan, rows: DataFrame, intent: Intent, clock: Clock, number: in
         return plan.ledger.freeze(intent, done, number)
 
 
+def _whole_pass(plan: Plan, rows: DataFrame, intent: Intent) -> tuple[Reading, ToSinks, list[str]]:
+    """A pass that nothing makes void: no schema that nobody knows, and no large record whose bytes stayed behind."""
+    flow, asked = plan.flow, False
+    while True:
+        reading, end, reports = _pass(plan, flow, rows, intent)
+        tally = merged(reports)[1]
+        if not plan.weighed and tally.large:
+            plan.weighed = True
+        elif not asked and (learned := plan.met(strange_in(reports), intent.batch_id)):
+            flow, asked = learned, True
+        else:
+            return reading, end, reports
+
+
 def _pass(plan: Plan, flow: Flow, rows: DataFrame, intent: Intent) -> tuple[Reading, ToSinks, list[str]]:
     """One read of the batch: how much was read, where it went, and every task's report."""
     reading, stage = Reading(intent.ranges), plan.ledger.stage_of(intent.batch_id)
     end = _end(plan, intent, stage)
     source = plan.as_source(reading.over(rows))
-    return reading, end, Pass(flow, intent.batch_id, end, stage, intent.only_topic).over(source)
+    one = Pass(flow, intent.batch_id, end, stage, intent.only_topic, weighed=plan.weighed)
+    return reading, end, one.over(source)
 
 
 def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:

@@ -66,6 +66,8 @@ class Plan:
     schemas: Schemas | None = None
     learn: Callable[[FormatOptions], Flow] | None = None
     """Learns the stages anew for other columns."""
+    weighed: bool = False
+    """Whether the records of a batch are weighed on their way into the worker: see steps/weighing.py."""
     known_unknown: set[str] = field(default_factory=set)
     """Unknown fields that were reported already."""
 

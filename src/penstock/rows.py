@@ -114,6 +114,8 @@ class Rows:
     """Fields that the schema does not name, and in how many records each was seen."""
     warned: Mapping[str, int] = field(default_factory=dict)
     """Checks that only warn, and how many records failed each."""
+    large: int = 0
+    """Large records that were seen (see steps/weighing.py); told in a batch without rows."""
     routes: Mapping[str, pa.StructArray] = field(default_factory=dict)
     """Sink -> what its own expressions gave for each row (see `crossing.ROUTE`)."""
 

@@ -88,6 +88,8 @@ class Tally:
 
     partitions: dict[tuple[str, int], Fates] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
+    large: int = 0
+    """Large records: see steps/weighing.py."""
 
     def of(self, topic: str, partition: int) -> Fates:
         return self.partitions.setdefault((topic, partition), Fates())
@@ -96,6 +98,7 @@ class Tally:
         for (topic, partition), fates in other.partitions.items():
             self.of(topic, partition).add(fates)
         self.note_unknown(other.unknown)
+        self.large += other.large
 
     def note_unknown(self, fields: Mapping[str, int]) -> None:
         for name, count in fields.items():
@@ -113,9 +116,9 @@ class Tally:
             {"topic": topic, "partition": partition, **fates.to_json()}
             for (topic, partition), fates in sorted(self.partitions.items())
         ]
-        return {"partitions": partitions, "unknown": dict(self.unknown)}
+        return {"partitions": partitions, "unknown": dict(self.unknown), "large": self.large}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Tally:
         partitions = {(part["topic"], part["partition"]): Fates.from_json(part) for part in body["partitions"]}
-        return cls(partitions, Counter(body["unknown"]))
+        return cls(partitions, Counter(body["unknown"]), body.get("large", 0))

@@ -189,6 +189,8 @@ class Run:
         code = fingerprint(self.pipeline)
         plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
         plan.origin, plan.as_source = cluster.origin, as_source_rows
+        last = ledger.last_outcome()
+        plan.weighed = last is not None and last.tally.large > 0
         self.observer.attach(cluster, ledger, topics, start)
         return plan, preflight
 

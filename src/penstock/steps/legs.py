@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from penstock.steps.flow import Builder, Flow, Stage, collected
 from penstock.steps.frame import Frame
 from penstock.steps.hunt import Record, hunt
 from penstock.steps.staged import StagedStep
+from penstock.steps.weighing import small_alone, unweighed
 from penstock.worker.intake import FromSource
 from penstock.worker.task import ToSinks, ToStage
 
@@ -25,17 +27,32 @@ if TYPE_CHECKING:
 class Pass:
     """One pass over one batch; `folder` is the batch's own."""
 
-    def __init__(self, flow: Flow, batch_id: int, end: ToSinks, folder: Path, topic: str | None = None) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        batch_id: int,
+        end: ToSinks,
+        folder: Path,
+        topic: str | None = None,
+        *,
+        weighed: bool = True,
+    ) -> None:
         self.flow, self.batch_id, self.end, self.folder = flow, batch_id, end, folder
         self.topic = topic
         """Of every record, where there is but one."""
+        self.weighed = weighed or any(stage.runs_in != "arrow" for stage in flow.stages)
 
     def over(self, source: DataFrame) -> list[str]:
         """Source rows in, every task's report out."""
+        with nullcontext() if self.weighed else unweighed(source.sparkSession):
+            return self._over(source)
+
+    def _over(self, source: DataFrame) -> list[str]:
         first, *later = legs_of(self.flow.stages)
         decode = self.flow.decode
-        intake = FromSource(decode, self.topic)
-        builder = Builder(source.select(*self._needed()), intake, decode.columns(), self.batch_id)
+        intake, needed = FromSource(decode, self.topic, self.weighed), self._needed()
+        given = source.select(*needed) if self.weighed else small_alone(source, needed)
+        builder = Builder(given, intake, decode.columns(), self.batch_id)
         builder.add_all(first)
         newest = self._finish(builder, last=not later)
         reports = list(newest)

@@ -37,6 +37,8 @@ class Desk:
         """Write every row of one partition's batch somewhere, and count its records."""
         source = rows.source
         fates = self.note(rows)
+        if not len(rows):
+            return
         fates.seen += rows.count()
         fates.cover(*pc.min_max(source["offset"]).as_py().values())
         for verdict in rows.verdicts:
@@ -50,6 +52,9 @@ class Desk:
 
     def note(self, rows: Rows) -> Fates:
         """Count what was noticed on the way, beside the records' fates; the fates of these rows' partition."""
+        self.tally.large += rows.large
+        if not len(rows):
+            return Fates()
         fates = self.tally.of(rows.source["topic"][0].as_py(), rows.source["partition"][0].as_py())
         fates.warned.update(rows.warned)
         self.tally.note_unknown(rows.unknown)

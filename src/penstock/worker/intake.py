@@ -14,6 +14,9 @@ from penstock.formats.contract import Decoded, DecoderByTopic, FormatOptions
 from penstock.rows import SOURCE, Rows
 from penstock.worker.crossing import from_form
 
+LARGE = 8 * 1024
+"""Bytes of key, value and headers above which a record is large: see steps/weighing.py."""
+
 
 class Intake(Protocol):
     """Picklable; makes Rows of what Spark's iterator gives."""
@@ -34,11 +37,18 @@ class FromSource:
     decode: FormatOptions
     topic: str | None = None
     """Of every record; None where it stands in a column of its own."""
+    weighed: bool = True
+    """False: the bytes of large records stayed behind. The first of them makes the pass void."""
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
         decoder = self.decode.decoder()
         void = False
         for batch in batches:
+            if large := self._large(batch):
+                yield Rows(batch.slice(0, 0), pa.RecordBatch.from_pylist([], decoder.columns), large=large)
+                void |= not self.weighed
+            if void and not self.weighed:
+                continue
             for source in by_partition(self._with_topic(batch), "topic", "partition"):
                 if isinstance(decoder, DecoderByTopic):
                     one = decoder.of_topic(source["topic"][0].as_py())
@@ -51,6 +61,14 @@ class FromSource:
                         yield _decoded(source, one.decode(source["value"]))
                 else:
                     yield _decoded(source, decoder.decode(source["value"]))
+
+    def _large(self, batch: pa.RecordBatch) -> int:
+        """How many of these records are large."""
+        if self.weighed:
+            return int(pc.sum(pc.greater(pc.binary_length(batch["value"]), LARGE)).as_py() or 0)
+        if not batch.num_rows or pc.min(batch["offset"]).as_py() >= 0:
+            return 0
+        return int(pc.sum(pc.less(batch["offset"], 0)).as_py())
 
     def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch if self.topic is None else batch.append_column("topic", pa.repeat(self.topic, batch.num_rows))

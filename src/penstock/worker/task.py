@@ -74,7 +74,8 @@ class Work:
         pa.set_cpu_count(1)  # the task has one core; Arrow's pool would take the other tasks'
         end = self.exit.open(f"{self.batch_id:08d}-{task}")
         for rows in self.intake.rows(batches):
-            yield from end.take(reduce(lambda so_far, stage: stage.over(so_far), self.stages, rows))
+            stages = self.stages if len(rows) else ()
+            yield from end.take(reduce(lambda so_far, stage: stage.over(so_far), stages, rows))
         yield from end.close()
 
 
@@ -86,7 +87,8 @@ class ToSpark:
         return self
 
     def take(self, rows: Rows) -> Iterator[pa.RecordBatch]:
-        yield to_form(rows)
+        if len(rows):
+            yield to_form(rows)
 
     def close(self) -> Iterator[pa.RecordBatch]:
         yield from ()
@@ -136,7 +138,7 @@ class _Staging:
     def take(self, rows: Rows) -> Iterator[pa.RecordBatch]:
         good = rows.good
         self.desk.note(rows)
-        if not good.all():
+        if len(rows) and not good.all():
             self.desk.take(taken(rows, ~good))
         if good.any():
             batch = to_form(taken(rows, good))

@@ -1,0 +1,75 @@
+"""Small records cross unweighed; a large one makes the pass void, and the batch is read again, weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import DataFrame
+
+from penstock.steps.flow import collected
+from penstock.steps.weighing import SETTING, UNBOUNDED, still_weighed
+from penstock.testing.batches import Bench
+from penstock.worker.intake import LARGE
+
+Make = Callable[..., Bench]
+SMALL = [b'{"id": %d, "name": "n"}' % number for number in range(4)]
+
+
+def large(number: int) -> bytes:
+    return b'{"id": %d, "name": "%s"}' % (number, b"x" * LARGE)
+
+
+def test_large_records_are_read_whole_and_once(bench: Make) -> None:
+    case = bench()
+    plan = case.plan()
+    case.write([*SMALL, large(4), b"oops", b"y" * (2 * LARGE)], plan=plan)
+    assert case.names() == [(0, number) for number in range(5)]
+    assert case.dead('code, "offset", octet_length(value)') == [("invalid_json", 5, 4), ("invalid_json", 6, 2 * LARGE)]
+    assert plan.weighed
+    outcome = plan.ledger.last_outcome()
+    assert outcome is not None
+    assert (outcome.read, outcome.tally.large) == (7, 2)
+
+
+def test_small_records_cross_unweighed(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = bench()
+    plan = case.plan()
+    bounds = seen_bounds(monkeypatch)
+    case.write(SMALL, plan=plan)
+    assert bounds == [UNBOUNDED]
+    assert not plan.weighed
+    assert case.spark.conf.get(SETTING) != UNBOUNDED, "the session is left as it was"
+
+
+def test_a_large_record_costs_one_more_read_and_the_next_batch_none(
+    bench: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = bench()
+    plan = case.plan()
+    bounds = seen_bounds(monkeypatch)
+    own = case.spark.conf.get(SETTING)
+    case.write([*SMALL, large(4)], plan=plan)
+    case.write([large(5)], 1, first=5, plan=plan)
+    assert bounds == [UNBOUNDED, own, own]
+    assert case.names() == [(0, number) for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("many", "read", "before", "after"),
+    [(1, 10, False, True), (0, 10, True, True), (0, 1_000_000, True, False), (0, 10, False, False)],
+)
+def test_weighing_ends_when_a_long_batch_had_no_large_record(many: int, read: int, before: bool, after: bool) -> None:
+    assert still_weighed(many, read, before=before) is after
+
+
+def seen_bounds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The bound in bytes of every pass from now on."""
+    seen: list[str] = []
+
+    def noting(reports: DataFrame) -> list[str]:
+        seen.append(reports.sparkSession.conf.get(SETTING) or "")
+        return collected(reports)
+
+    monkeypatch.setattr("penstock.steps.legs.collected", noting)
+    return seen
