@@ -9,7 +9,7 @@ is halved until the bad messages stand alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,11 +28,14 @@ from penstock.formats.types import Field
 from penstock.rows import Verdict
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 STEP_ROWS = 8_192
 STEP_BYTES = 4 << 20
 MAX_NAMES = 100
+LOOK_EVERY = 16
+"""Looking for what a schema does not name costs as much as reading: one step in so many is looked through, and every
+one from the first on in which there is any. Where such fields are to be rejected, all are."""
 FEW = 16
 """So many messages are looked at one by one where one of them is bad."""
 
@@ -58,13 +61,21 @@ class ProtobufDecoder:
         self.nullable = pa.schema([pa.field(field.name, field.type) for field in self.columns])
         self.indexes = Indexes(writer, message) if framed else None
         self.one, self.many = GetMessageClass(message), batch_class(message, writer.pool)
-        self.has_required = has_required(message)
+        self.has_required = found_in(message, lambda field: bool(field.is_required))
+        self._closed = found_in(message, lambda field: field.enum_type is not None and field.enum_type.is_closed)
+        self._steps, self.saw_unknown = 0, False
         self._to_fill = [needs_filling(field.type) for field in fields]
         shadow = Shadow()
         row, batch = shadow.message(), shadow.message()
         self._read = columns_of(shadow, row, fields, message, readers)
         add(batch, 1, MESSAGE, of=str(row.name), repeated=True, presence=False)
         self._handler = shadow.handler(str(batch.name)) if row.field else None
+
+    def looks(self) -> bool:
+        """Is this step to be looked through for what the schema does not name? It must be where an enum is closed: a
+        number that it does not name is unknown too, and only then left out."""
+        self._steps += 1
+        return self.rejecting or self._closed or self.saw_unknown or self._steps % LOOK_EVERY == 1
 
     def decode(self, values: pa.Array) -> Decoded:
         """Decode every payload; `data` has a row for each, null where there is a verdict."""
@@ -135,14 +146,18 @@ class Step:
         if self.decoder.has_required and not batch.IsInitialized():
             self._without(rows, bodies, self._incomplete(rows, batch))
             return
+        if not self.decoder.looks() and self._keep(rows, batch.SerializePartialToString(deterministic=True)):
+            return
         batch.DiscardUnknownFields()
         data = batch.SerializePartialToString(deterministic=True)
-        if len(data) != len(wrapped) and self._lessened(wrapped, data) and self.decoder.rejecting:
-            self._without(rows, bodies, self._with_unknown(rows, wrapped))
-            return
         if len(data) != len(wrapped) and self._lessened(wrapped, data):
+            self.decoder.saw_unknown = True
+            if self.decoder.rejecting:
+                self._without(rows, bodies, self._with_unknown(rows, wrapped))
+                return
             self._count_unknown(wrapped)
-        self._keep(rows, data)
+        if not self._keep(rows, data):
+            raise AssertionError("ptars refuses what Google's runtime wrote")
 
     def _parsed(self, wrapped: bytes) -> Any:
         from google.protobuf.message import DecodeError
@@ -208,8 +223,13 @@ class Step:
             for pointer in set(unknown_of(one)):
                 self.unknown[pointer[1:]] = self.unknown.get(pointer[1:], 0) + 1
 
-    def _keep(self, rows: np.ndarray[Any, Any], data: bytes) -> None:
-        arrays, flaws = self.decoder.columns_from(data, len(rows))
+    def _keep(self, rows: np.ndarray[Any, Any], data: bytes) -> bool:
+        """Take the columns of these messages. False where the quick decoder cannot read them: it knows no groups, and
+        unknown ones are allowed."""
+        try:
+            arrays, flaws = self.decoder.columns_from(data, len(rows))
+        except ValueError:
+            return False
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.decoder.nullable)
         if flaws:
             first = {flaw.row: flaw for flaw in reversed(flaws)}
@@ -218,6 +238,7 @@ class Step:
             keep = np.delete(np.arange(len(rows)), list(first))
             rows, batch = rows[keep], batch.take(pa.array(keep))
         self._parts.append((rows, batch))
+        return True
 
     def _in_order(self) -> pa.RecordBatch:
         schema = self.decoder.nullable
@@ -267,12 +288,12 @@ def _varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-def has_required(message: Descriptor, seen: frozenset[str] = frozenset()) -> bool:
-    """Is any field of it, at any depth, one that must be there?"""
+def found_in(message: Descriptor, test: Callable[[FieldDescriptor], bool], seen: frozenset[str] = frozenset()) -> bool:
+    """Is any field of the message, at any depth, such a one?"""
     if message.full_name in seen:
         return False
     inner = seen | {message.full_name}
     return any(
-        field.is_required or (field.message_type is not None and has_required(field.message_type, inner))
+        test(field) or (field.message_type is not None and found_in(field.message_type, test, inner))
         for field in message.fields
     )
