@@ -16,7 +16,9 @@ class Pace(Options):
 
     max_rows: PositiveInt = Field(1_000_000, description="Most rows of one batch, over all partitions.")
     batch_target: Duration = Field(
-        Duration("20 seconds"), description="How long a batch should take; the governor chooses its size for it."
+        Duration("20 seconds"),
+        description="How long a batch should take; the governor chooses its size for it. "
+        "Default `20 seconds`, in profile latency `1 second`.",
     )
     freshness: Duration | None = Field(
         None, description="How old the newest visible row may be, while records come. In place of `batch_target`."

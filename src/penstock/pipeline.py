@@ -12,14 +12,15 @@ from penstock import pacing, rules, scopes
 from penstock.choice import Choice
 from penstock.errors import InvalidPipeline
 from penstock.observing import Observe
-from penstock.options import Duration, Field, Name, Options, Text, Wrong
+from penstock.options import Field, Name, Options, Text, Wrong
 from penstock.pacing import Pace
 from penstock.paths import StatePath, Table, absolute, is_remote, located
+from penstock.profiles import PROFILES, ProfileName, with_defaults
 from penstock.registry import formats, sinks, sources
 from penstock.schemas.options import RegistryOptions, SchemaChanges
 from penstock.sql.fields import RuleText
 from penstock.stages import Check, Step, named
-from penstock.triggers import Every, Trigger
+from penstock.triggers import Trigger
 from penstock.verbs import Verbs
 
 
@@ -90,6 +91,9 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         description="Checkpoint, ledger, frozen batches, progress. Default `./state/<pipeline>`. A folder of this "
         "machine, or `hdfs://host:port/folder`: then name a place for `dead_letters` too.",
     )
+    profile: ProfileName = Field(
+        "throughput", description="Chooses defaults only; a key that is written wins. See `describe --profile latency`."
+    )
     source: Annotated[Any, Choice(sources)] = Field(description="Where records come from.")
     registry: RegistryOptions | None = Field(None, description="The schema registry, for `decode` and for sinks.")
     decode: Annotated[Any, Choice(formats)] = Field(description="How a record's bytes become columns.")
@@ -102,8 +106,11 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         validate_default=True,
         description="Where rejected records go.",
     )
-    trigger: Trigger = Field(Every(every=Duration("10 seconds")), description="When a batch starts.")
-    pace: Pace = Field(Pace(), description="How large a batch may be.")
+    trigger: Trigger = Field(
+        default_factory=lambda made: PROFILES[made.get("profile", "throughput")].trigger,
+        description="When a batch starts. Default `{every: 10 seconds}`, in profile latency `as_fast_as_possible`.",
+    )
+    pace: Pace = Field(default_factory=Pace, validate_default=True, description="How large a batch may be.")
     observe: Observe = Field(Observe(), description="How the pipeline shows itself.")
     spark: dict[str, Text] = Field(default_factory=dict, description="Spark settings, as Spark names them.")
 
@@ -177,7 +184,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     @classmethod
     def _pace_can_be_held(cls, pace: Pace, info: ValidationInfo) -> Pace:
         rules.hold("pace", pacing.disagreements(info.data.get("trigger"), pace))
-        return pace
+        return with_defaults(pace, info.data.get("profile", "throughput"))
 
     @property
     def workplace(self) -> Path:

@@ -54,12 +54,19 @@ def test_a_key_is_explained_by_itself() -> None:
     assert described("max_rows").startswith("pace.max_rows  (whole number, more than 0; default `1000000`)")
 
 
+def test_a_profile_is_explained_by_its_defaults() -> None:
+    said = described("--profile", "latency")
+    assert "a key that is written wins" in said
+    assert "  trigger            as_fast_as_possible  (in profile throughput: {every: 10 seconds})" in said
+    assert json.loads(described("--profile", "throughput", "--json"))["defaults"]["pace.batch_target"] == "20 seconds"
+    unknown = CliRunner().invoke(app, ["describe", "--profile", "latence"])
+    assert (unknown.exit_code, "Did you mean `latency`?" in unknown.output) == (2, True)
+
+
 def test_a_choice_is_explained_with_what_it_holds() -> None:
     said = described("trigger")
-    assert (
-        "trigger  (`as_fast_as_possible` or `available_now` or `{every: duration}`; default `{every: 10 seconds}`)"
-        in said
-    )
+    assert "trigger  (`as_fast_as_possible` or `available_now` or `{every: duration}`" in said
+    assert "; default `{every: 10 seconds}`, in profile latency `as_fast_as_possible`)" in said
     assert "trigger.every  (duration; required)" in said
     assert "source.kafka: " in described("source")
 

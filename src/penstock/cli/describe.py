@@ -24,12 +24,18 @@ def describe(
     json_schema: Annotated[
         bool, typer.Option("--json-schema", help="Print the JSON Schema of the pipeline file, for editors.")
     ] = False,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Print the defaults of this profile: throughput or latency.")
+    ] = None,
 ) -> None:
     """Explain a part of the pipeline file: its keys, their types and defaults. Without PART: list the parts."""
     if json_schema:
         from penstock.spec.schema import schema_text
 
         print(schema_text(), end="")
+        return
+    if profile is not None:
+        print("\n".join(_profile(profile, as_json=json)))
         return
     answer = _answer(".".join(part or ()), brief=not json)
     if json:
@@ -38,6 +44,26 @@ def describe(
         _show(answer)
     else:
         print("\n".join(lines(answer)))
+
+
+def _profile(name: str, *, as_json: bool) -> Iterator[str]:
+    """The defaults of a profile, beside those of the other."""
+    from penstock.choice import did_you_mean
+    from penstock.profiles import PROFILES
+
+    if name not in PROFILES:
+        print(f"there is no profile `{name}`.{did_you_mean(name, PROFILES)}", file=sys.stderr)
+        raise typer.Exit(2)
+    keys, [other] = PROFILES[name].keys(), [each for each in PROFILES if each != name]
+    if as_json:
+        yield jsons.dumps({"profile": name, "defaults": keys}, indent=2)
+        return
+    yield f"profile {name}: chooses these defaults; a key that is written wins."
+    width = max(map(len, keys))
+    for key, value in keys.items():
+        yield f"  {key:<{width}}  {value}  (in profile {other}: {PROFILES[other].keys()[key]})"
+    if PROFILES[name].warm:
+        yield "  Python workers are kept while nothing comes, so that the next record does not wait for their start."
 
 
 def _answer(asked: str, *, brief: bool) -> Answer:

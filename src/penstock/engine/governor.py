@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.valve import Valve, open_valve
@@ -39,7 +38,7 @@ class Governor:
     def __init__(self, pipeline: Pipeline, emit: Emit, *, once: bool = False) -> None:
         self.pipeline, self.emit, self.once = pipeline.name, emit, once
         self.goal = goal_of(pipeline, once=once)
-        self.memory = path_in(Path(pipeline.state))
+        self.memory = path_in(pipeline.workplace)
         earlier = recall(self.memory)
         self.known: Learned = resumed(self.goal, earlier) if earlier else first(self.goal)
         self.paused = False

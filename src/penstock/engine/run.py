@@ -23,6 +23,7 @@ from penstock.engine.session import session_of
 from penstock.engine.state import place_of
 from penstock.engine.tables import committers
 from penstock.engine.topics import topic_committers, written_to
+from penstock.engine.warm import Warmth
 from penstock.engine.watch import Silence, watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
 from penstock.files import Place
@@ -32,6 +33,7 @@ from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, Run
 from penstock.origin import Origin, complete
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
+from penstock.profiles import PROFILES
 from penstock.sinks.contract import Committer, Watermarked, Witness, WriteKey
 from penstock.sinks.kafka.committer import KafkaCommitter
 from penstock.sources.kafka import Cluster, as_source_rows
@@ -134,8 +136,10 @@ class Run:
         query = start_query(self._session(), batches, once=self.options.once, skip_losses=skip)
         try:
             renewal = Renewal(plan, self.emit)
+            warmth = Warmth(self._session(), wanted=PROFILES[self.pipeline.profile].warm)
+            tend = [renewal.tend, warmth.tend]
             silence, output = Silence(cluster, self.patience), self.log.with_name("spark.out")
-            watch(query, self.pipeline.name, self.emit, self.stopping, silence, renewal.tend, output, self.governor)
+            watch(query, self.pipeline.name, self.emit, self.stopping, silence, tend, output, self.governor)
         except StreamingQueryException as error:
             if isinstance(batches.failure, StopAsked):
                 return "stopped"

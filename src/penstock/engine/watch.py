@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +29,13 @@ def watch(
     emit: Emit,
     stopping: threading.Event,
     silence: Silence,
-    idle: Callable[[], None],
+    idle: Sequence[Callable[[], None]],
     log: Path,
     governor: Governor,
 ) -> None:
     """Return when the query has ended; raise what ended it. A stop lets the batch in hand finish.
 
-    `idle` is called now and then while no batch is in hand.
+    Each of `idle` is called now and then while no batch is in hand.
     """
     progress, slow = _Progress(pipeline, emit, governor), Slow(pipeline, emit, log)
     while not query.awaitTermination(POLL_SECONDS):  # type: ignore[arg-type]  # Spark takes fractions of a second
@@ -48,7 +48,8 @@ def watch(
             silence.listen()
         else:
             silence.broken()
-            idle()
+            for tend in idle:
+                tend()
         slow.look(busy=busy)
     progress.look(query)
 
