@@ -19,6 +19,7 @@ from penstock.engine.observer import Observer
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
 from penstock.engine.renewal import Renewal
+from penstock.engine.schemas import keeper_of, sampled, topics_of
 from penstock.engine.session import session_of
 from penstock.engine.state import place_of
 from penstock.engine.tables import committers
@@ -27,6 +28,7 @@ from penstock.engine.warm import Warmth
 from penstock.engine.watch import Silence, watch
 from penstock.errors import PenstockError, TableChanged, Unavailable
 from penstock.files import Place
+from penstock.formats.contract import FormatOptions
 from penstock.ledger.lease import lease
 from penstock.ledger.preflight import Preflight
 from penstock.observe.events import BatchCommitted, Emit, Event, Progressed, RunEnded, RunStarted, Warned
@@ -34,6 +36,7 @@ from penstock.origin import Origin, complete
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
 from penstock.profiles import PROFILES
+from penstock.schemas.keeper import Keeper
 from penstock.sinks.contract import Committer, Watermarked, Witness, WriteKey
 from penstock.sinks.kafka.committer import KafkaCommitter
 from penstock.sources.kafka import Cluster, as_source_rows
@@ -171,7 +174,7 @@ class Run:
         losses = self.losses = self.losses or self._losses(cluster)
         losses.earliest = cluster.earliest
         check_position(losses, cluster, self.pipeline, preflight.checkpoint)
-        self.flow = self.flow or learn(self.pipeline, self._session)
+        self.flow = self._learned(cluster)
         start = ledger.open(about=about(origin, sinks.values()))
         if start is not None:
             start = complete(start, cluster.read_by(self.pipeline.source))
@@ -193,10 +196,26 @@ class Run:
         code = fingerprint(self.pipeline)
         plan = Plan(self.pipeline, ledger, losses, self.tables, code, self.flow, self.emit, [*topics], start)
         plan.origin, plan.as_source = cluster.origin, as_source_rows
+        plan.schemas, plan.learn = self.schemas, self._learn
         last = ledger.last_outcome()
         plan.weighed = last is not None and last.tally.large > 0
         self.observer.attach(cluster, ledger, topics, start)
         return plan, preflight
+
+    def _learned(self, cluster: Cluster) -> Flow:
+        """The stages, learned once; anew where a schema has brought other columns meanwhile."""
+        if self.schemas is None:
+            return self.flow or self._learn(self.pipeline.decode)
+        decode = self.schemas.open(topics_of(self.pipeline, cluster), lambda: sampled(self.pipeline, cluster))
+        return self._learn(decode)
+
+    def _learn(self, decode: FormatOptions) -> Flow:
+        return learn(self.pipeline, self._session, decode)
+
+    @cached_property
+    def schemas(self) -> Keeper | None:
+        """Of a format with a registry."""
+        return keeper_of(self.pipeline, lambda: self.state, self.emit, self.stopping)
 
     @cached_property
     def state(self) -> Place:

@@ -160,6 +160,24 @@ class Recovered(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SchemaChanged(Event):
+    """Records came that were written with a schema nobody had met before. Tables change with the batch's commit."""
+
+    batch_id: int
+    topic: str
+    subject: str
+    old: int | None
+    """Id of the schema that the columns were taken from until now; None where the subject is new."""
+    new: int
+    action: str
+    """`read` or `park`."""
+    changes: tuple[dict[str, str], ...] = ()
+    """Each with its kind, its path, and what was before and after."""
+    told: str = ""
+    """The changes in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableEvolved(Event):
     sink: str
     columns: tuple[str, ...]

@@ -146,6 +146,13 @@ def _(event: events.ProgressNotShown) -> str:
     return f"progress is not shown in group {event.group}: {event.cause} No batch is affected; it is tried again"
 
 
+@_says(events.SchemaChanged)
+def _(event: events.SchemaChanged) -> str:
+    became = "are read" if event.action == "read" else "go to the dead letters"
+    what = event.told or "the same columns"
+    return f"topic {event.topic}: records with schema {event.new} of {event.subject} {became}: {what}"
+
+
 @_says(events.TableEvolved)
 def _(event: events.TableEvolved) -> str:
     return f"sink {event.sink}: the table has new columns {', '.join(event.columns)} (version {event.version})"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.engine.schemas import ids_in, looking_keeper, sampled, topics_of
 from penstock.engine.session import session
 from penstock.engine.state import place_of
 from penstock.engine.tables import committers
@@ -20,9 +21,11 @@ from penstock.steps.flow import Flow
 from penstock.steps.learn import learn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from penstock.pipeline import Pipeline
+    from penstock.schemas.keeper import Keeper
 
 
 @dataclass
@@ -38,7 +41,26 @@ class Look:
 
     @cached_property
     def flow(self) -> Flow:
-        return learn(self.pipeline, self.session)
+        decode = self.keeper.open(*self._seen()) if self.keeper is not None else None
+        return learn(self.pipeline, self.session, decode)
+
+    @cached_property
+    def keeper(self) -> Keeper | None:
+        """Of the schemas, where the format has a registry."""
+        return looking_keeper(self.pipeline, lambda: place_of(self.pipeline, self.session))
+
+    def _seen(self) -> tuple[list[str], Callable[[], Iterable[tuple[str, int]]]]:
+        return topics_of(self.pipeline, self.cluster), lambda: sampled(self.pipeline, self.cluster)
+
+    def _flow_for(self, records: pa.RecordBatch) -> Flow:
+        """The flow that knows the schemas of these records, as the policy would take them."""
+        flow = self.flow
+        if self.keeper is None:
+            return flow
+        ids = ids_in(records)
+        self.keeper.waited |= {number for _, number in ids}  # nobody waits in front of a look
+        self.keeper.meet(dict.fromkeys(ids, 1), 0)
+        return learn(self.pipeline, self.session, self.keeper.format(closed=True))
 
     @cached_property
     def cluster(self) -> Cluster | None:
@@ -60,7 +82,7 @@ class Look:
         """What becomes of the newest records of its topics."""
         assert self.cluster is not None, "a preview reads records from a broker"
         records = peek(self.cluster, self.cluster.read_by(self.pipeline.source), count)
-        return Previewer(self.pipeline, self.flow, self.session).of(records)
+        return Previewer(self.pipeline, self._flow_for(records), self.session).of(records)
 
     def explain(self) -> str:
         """Spark's plan of one pass, as text."""

@@ -120,7 +120,7 @@ class Previewer:
     def _pass(self, records: pa.RecordBatch, end: ToSinks, folder: Path) -> list[str]:
         if all(stage.runs_in == "arrow" for stage in self.flow.stages):
             steps = tuple(stage.arrow for stage in self.flow.stages if stage.arrow is not None)
-            work = Work(0, FromSource(self.pipeline.decode), steps, end)
+            work = Work(0, FromSource(self.flow.decode), steps, end)
             return [report["report"][0].as_py() for report in work.run([records], "00000-0")]
         source = self.session().createDataFrame(pa.Table.from_batches([records]))
         return Pass(self.flow, 0, end, folder).over(source)

@@ -16,14 +16,14 @@ from penstock.secret import Secret
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-def _local(value: str) -> str:
+def _local(value: str | None) -> str | None:
     """A path of this machine."""
-    if not value.strip() or "://" in value:
+    if value is not None and (not value.strip() or "://" in value):
         raise Wrong("needs a path of this machine.", "Write it like  ./schemas")
     return value
 
 
-LocalPath = Annotated[str, AfterValidator(_local), Relative()]
+LocalPath = Annotated[str | None, AfterValidator(_local), Relative()]
 
 
 def _url(value: str) -> str:
@@ -56,7 +56,7 @@ class RegistryOptions(Options):
     url: Annotated[str, AfterValidator(_url)] | None = Field(
         None, description="A server with Confluent's API. https; plain http only to this machine."
     )
-    folder: LocalPath | None = Field(
+    folder: LocalPath = Field(
         None,
         description="A folder of files `<subject>/<id>.avsc`, `.proto` or `.json`; the number is the id, and orders "
         "the versions of the subject.",
@@ -64,7 +64,7 @@ class RegistryOptions(Options):
     username: str | None = Field(None, min_length=1, description="Basic authentication, together with `password`.")
     password: Secret | None = Field(None, description="Of `username`.")
     token: Secret | None = Field(None, description="A bearer token.")
-    ca: LocalPath | None = Field(None, description="PEM file of the authority that signed the server's certificate.")
+    ca: LocalPath = Field(None, description="PEM file of the authority that signed the server's certificate.")
     timeout: Duration = Field(Duration("10 seconds"), description="Of one call.")
     unknown_id_wait: Annotated[Duration, AfterValidator(_wait)] = Field(
         Duration("30 seconds"),

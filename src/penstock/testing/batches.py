@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import Delta, Json, Kafka, Pipeline, Sink
 from penstock.batch import write_batch
 from penstock.dev.oracle import rows
+from penstock.engine.schemas import keeper_of
 from penstock.engine.tables import committers
 from penstock.ledger.ledger import Ledger
 from penstock.observe.events import Event
@@ -59,8 +60,12 @@ class Bench:
         pipeline = Pipeline(name="p", folder=self.folder, **{**sections, **self.sections})
         ledger = Ledger(self.state, "p", 1)
         losses = Losses("p", "stop", lambda _partitions: {}, "penstock run p.yaml")
-        flow = learn(pipeline, lambda: self.spark)
-        return Plan(pipeline, ledger, losses, {**committers(pipeline)}, "code", flow, self.told.append)
+        keeper = keeper_of(pipeline, lambda: Path(pipeline.state), self.told.append)
+        flow = learn(pipeline, lambda: self.spark, keeper.open(["t"]) if keeper else None)
+        tables = {**committers(pipeline, lambda: self.spark)}
+        plan = Plan(pipeline, ledger, losses, tables, "code", flow, self.told.append)
+        plan.schemas, plan.learn = keeper, lambda decode: learn(pipeline, lambda: self.spark, decode)
+        return plan
 
     def rows(self, values: Sequence[bytes | None], partition: int = 0, first: int = 0) -> DataFrame:
         at = datetime(2026, 11, 1, tzinfo=UTC)

@@ -72,7 +72,7 @@ def worth_a_line(event: Event) -> bool:
     if isinstance(event, BatchCommitted):
         return event.replayed
     told = events.CodeChanged | events.UnknownFields | events.RecordsLost | events.TableEvolved
-    more = events.ProgressNotShown | events.Warned | events.Waiting | events.Recovered
+    more = events.SchemaChanged | events.ProgressNotShown | events.Warned | events.Waiting | events.Recovered
     return isinstance(event, told | more)
 
 

@@ -1,0 +1,302 @@
+"""The keeper of a running pipeline's schemas: which there are, how each is read, what a new one does to the columns.
+
+Everything that it decides is kept in the state before a batch is frozen with it. A schema that was decided on is never
+asked for again: a registry that is away holds up only what was never seen.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from penstock.errors import SchemaRefused, SchemaStopped, Unavailable
+from penstock.formats.framed import Framed, Named, RegistryDecode
+from penstock.observe.events import Emit, SchemaChanged
+from penstock.pipeline import Pipeline
+from penstock.schemas.cache import Kept
+from penstock.schemas.contract import Change, Reader, Schema, Writer
+from penstock.schemas.policy import Judgement, judge, spoken
+from penstock.schemas.rowtype import grown, joining, united
+from penstock.schemas.shelf import News, Shelf, reader_of
+
+BARE = -1
+"""The id under which the one schema of `framing: bare` is kept."""
+MOST_ASKED = 1000
+"""Unknown ids that one batch asks for: random bytes must not become a flood of calls."""
+MISSING_SECONDS = 60.0
+"""How long an id that the registry does not know is taken as missing without asking again."""
+MOST_VERSIONS = 50
+"""Versions of a subject that are learned at the first start; older ones when records of them come."""
+
+Strange = Mapping[tuple[str, int], int]
+Sample = Callable[[], Iterable[tuple[str, int]]]
+"""Gives topic and schema id of some records of the source."""
+
+
+class Keeper:
+    """Keeps the reader of one pipeline."""
+
+    def __init__(
+        self, pipeline: Pipeline, registry: Kept, shelf: Shelf, emit: Emit, stopping: threading.Event | None = None
+    ) -> None:
+        self.pipeline, self.registry, self.shelf, self.emit = pipeline, registry, shelf, emit
+        self.options: RegistryDecode = pipeline.decode
+        self.codec = self.options.codec()
+        self.policy = pipeline.schema_changes
+        self.stopping = stopping or threading.Event()
+        self.reader = Reader(())
+        self.news: list[News] = []
+        self.missing: dict[int, float] = {}
+        self.waited: set[int] = set()
+
+    def format(self, *, closed: bool = False) -> Framed:
+        """The format with all that is known now."""
+        now = time.monotonic()
+        missing = frozenset(number for number, since in self.missing.items() if now - since < MISSING_SECONDS)
+        return Framed(self.options, self.reader, missing, closed)
+
+    # at the start
+
+    def open(self, topics: Iterable[str], sample: Sample = tuple) -> Framed:
+        """The format as the state keeps it; at the first start, as the registry says."""
+        body = self.shelf.newest()
+        if body is not None:
+            self._take_up(body)
+        else:
+            self._begin(sorted(set(topics)), sample)
+        return self.format()
+
+    def _take_up(self, body: dict[str, object]) -> None:
+        """Go on where the last revision left off. Another policy or another registry decides anew on what it may."""
+        other_place = body["registry"] != self.registry.place
+        if other_place:
+            body = {**body, "writers": []}
+        self.reader = self._portable(reader_of(body, self.registry))
+        if body["policy"] != self.policy.model_dump() and not other_place:
+            decided = {key: writer for key, writer in self.reader.writers.items() if not writer.parked}
+            self.reader = replace(self.reader, writers=decided)
+
+    def _portable(self, reader: Reader) -> Reader:
+        readers = {subject: self.codec.portable(schema) for subject, schema in reader.readers.items()}
+        writers = {
+            key: replace(writer, schema=writer.schema if writer.parked else self.codec.portable(writer.schema))
+            for key, writer in reader.writers.items()
+        }
+        return replace(reader, readers=readers, writers=writers)
+
+    def _begin(self, topics: list[str], sample: Sample) -> None:
+        """The first revision: the columns of the version that the file asks for."""
+        subjects = self._first_subjects(topics, sample)
+        chosen: dict[str, Schema] = {}
+        for subject in dict.fromkeys(subjects.values()):
+            found = self._first_version(subject)
+            if found is not None:
+                chosen[subject] = self.codec.portable(found)
+        if not chosen:
+            raise self._nothing_yet(sorted(set(subjects.values())) or topics)
+        fields = united({subject: self.codec.fields(schema) for subject, schema in chosen.items()})
+        self.reader = Reader(fields, chosen, {}, 1)
+        for topic, subject in subjects.items():
+            if subject in chosen:
+                self._learn_versions(topic, subject)
+        self._keep([])
+
+    def _first_subjects(self, topics: list[str], sample: Sample) -> dict[str, str]:
+        """Topic -> subject. Where records name it, a look at some of them tells."""
+        if isinstance(self.options.subject, Named) or self.options.subject == "by_topic":
+            return {topic: self.options.subject_of(topic, "") for topic in topics}
+        found: dict[str, str] = {}
+        for topic, number in sample():
+            try:
+                found[topic] = self.options.subject_of(topic, self.codec.name(self.registry.by_id(number)))
+            except LookupError:
+                continue  # told when its records are read
+        return found
+
+    def _first_version(self, subject: str) -> Schema | None:
+        """The version that the file asks for; None where the registry has no such subject yet."""
+        try:
+            if self.options.version == "latest":
+                return self.registry.latest(subject)[1]
+            return self.registry.version(subject, int(self.options.version))
+        except LookupError as error:
+            if self.options.version != "latest":
+                raise SchemaRefused(
+                    f"{self.pipeline.name}, decode: {error}, and `version` asks for it.",
+                    data="Nothing was read.",
+                    remedy="See what there is:  penstock schema list",
+                ) from error
+            return None
+
+    def _nothing_yet(self, subjects: list[str]) -> Unavailable:
+        return Unavailable(
+            f"{self.pipeline.name}, registry {self.registry.place}: it has no schema yet for {', '.join(subjects)}, so "
+            "the columns are not known.",
+            data="Nothing was read.",
+            remedy="It goes on when a producer has registered one. Is the subject named so?  penstock schema list",
+        )
+
+    def _learn_versions(self, topic: str, subject: str) -> None:
+        """Know the ids that are registered already, so that their records need no second pass."""
+        if self.options.framing == "bare":
+            bare = Writer(subject, self.reader.readers[subject])
+            self.reader = replace(self.reader, writers={**self.reader.writers, (topic, BARE): bare})
+            return
+        order = self._order(subject)
+        known = order[: order.index(self.reader.readers[subject].id) + 1]
+        for number in known[-MOST_VERSIONS:]:
+            schema = self.registry.by_id(number)
+            self._decide(topic, subject, schema, self._old(schema, subject))
+
+    # while running
+
+    def meet(self, strange: Strange, batch_id: int) -> bool:
+        """Look up these topics and schema ids. True if some are new: the pass that met them is void."""
+        fresh = self.format().missing
+        wanted = {key: count for key, count in strange.items() if key[1] not in fresh}
+        wanted = {key: count for key, count in wanted.items() if key not in self.reader.writers}
+        if not wanted:
+            return False
+        ordered = sorted(wanted, key=lambda key: (-wanted[key], key))[:MOST_ASKED]
+        found = self._looked_up({number for _, number in ordered})
+        news = [
+            self._met(topic, found[number], batch_id)
+            for topic, number in sorted(ordered, key=lambda key: (key[1], key[0]))  # registries give ascending ids
+            if number in found
+        ]
+        if news:
+            self.reader = replace(self.reader, revision=self.reader.revision + 1)
+            self._keep(news)
+        return True
+
+    def _looked_up(self, numbers: set[int]) -> dict[int, Schema]:
+        """The schemas that the registry has. What it has not, it gets some time for: it may be a replica behind."""
+        found: dict[int, Schema] = {}
+        wait = self.pipeline.registry.unknown_id_wait.seconds if self.pipeline.registry is not None else 0.0
+        deadline = time.monotonic() + (wait if numbers - self.waited else 0.0)
+        while True:
+            for number in sorted(numbers - set(found)):
+                try:
+                    found[number] = self.registry.by_id(number)
+                except LookupError:
+                    continue
+            left = numbers - set(found)
+            pause = min(max(1.0, len(left) * 0.05), deadline - time.monotonic())
+            if not left or pause <= 0 or self.stopping.wait(pause):
+                break
+        if len(self.missing) + len(left) > 10 * MOST_ASKED:
+            self.missing.clear()
+        self.missing |= dict.fromkeys(left, time.monotonic())
+        self.waited = (self.waited if len(self.waited) < 10 * MOST_ASKED else set()) | left
+        return found
+
+    def _met(self, topic: str, schema: Schema, batch_id: int) -> News:
+        """Decide on a schema that was never read before in this topic."""
+        try:
+            subject = self.options.subject_of(topic, self.codec.name(schema))
+        except SchemaRefused as refused:
+            subject = self.options.subject_of(topic, "")
+            judged = judge([Change("incompatible", "", "", refused.what)], self.policy)
+            return self._decided(topic, subject, schema, judged, batch_id)
+        before = self.reader.readers.get(subject)
+        if before is None:
+            judged = self._joining(subject, schema)
+        elif self._is_older(subject, schema.id, before.id):
+            judged = self._old(schema, subject)
+        else:
+            judged = judge(self.codec.changes(before, schema), self.policy)
+        return self._decided(topic, subject, schema, judged, batch_id)
+
+    def _decided(self, topic: str, subject: str, schema: Schema, judged: Judgement, batch_id: int) -> News:
+        before = self.reader.readers.get(subject)
+        if judged.action == "stop":
+            raise self._stop(topic, subject, before, schema, judged)
+        judged = self._decide(topic, subject, schema, judged)
+        changes = tuple(change.__dict__ for change in judged.changes)
+        old = None if before is None else before.id
+        event = SchemaChanged(
+            pipeline=self.pipeline.name,
+            batch_id=batch_id,
+            topic=topic,
+            subject=subject,
+            old=old,
+            new=schema.id,
+            action=judged.action,
+            changes=changes,
+            told="; ".join(spoken(change) for change in judged.changes),
+        )
+        self.emit(event)
+        return News(topic, subject, old, schema.id, judged.action, changes, batch_id)
+
+    def _decide(self, topic: str, subject: str, schema: Schema, judged: Judgement) -> Judgement:
+        """Take the schema in as it was judged, columns and all; park it, if it cannot be read even so."""
+        reader, writer = self.reader, Writer(subject, schema)
+        if judged.action == "read":
+            try:
+                reader, writer = self._with(subject, schema, judged), Writer(subject, self.codec.portable(schema))
+                self.codec.payloads(writer.schema, reader.fields, reader.readers[subject])
+            except SchemaRefused as refused:
+                judged = judge([Change("incompatible", "", "", refused.what)], self.policy)
+                reader = self.reader
+        if judged.action != "read":
+            writer = Writer(subject, schema, f"Schema {schema.id}: {judged.words}")
+        self.reader = replace(reader, writers={**reader.writers, (topic, schema.id): writer})
+        return judged
+
+    def _with(self, subject: str, schema: Schema, judged: Judgement) -> Reader:
+        """The reader with what the policy takes of this schema."""
+        before = self.reader.readers.get(subject)
+        if before is None:
+            mine = self.codec.portable(schema)
+        elif judged.taken:
+            mine = self.codec.evolved(before, schema, judged.taken)
+        else:
+            return self.reader
+        fields = self.reader.fields
+        if before is not None or judged.taken:
+            fields = grown(fields, self.codec.fields(mine))
+        return replace(self.reader, fields=fields, readers={**self.reader.readers, subject: mine})
+
+    def _joining(self, subject: str, schema: Schema) -> Judgement:
+        """What becomes of the first schema of a subject that joins."""
+        return judge(list(joining(self.reader.fields, self.codec.fields(schema))), self.policy)
+
+    def _old(self, schema: Schema, subject: str) -> Judgement:
+        """An older version is no change: it is read, or it does not fit."""
+        try:
+            self.codec.payloads(self.codec.portable(schema), self.reader.fields, self.reader.readers[subject])
+        except SchemaRefused as refused:
+            return judge([Change("incompatible", "", "", refused.what)], self.policy)
+        return Judgement("read")
+
+    def _is_older(self, subject: str, number: int, than: int) -> bool:
+        """Did the subject have this schema before that one, or is it the same?"""
+        if number == than:
+            return True
+        order = self._order(subject)
+        return number in order and than in order and order.index(number) < order.index(than)
+
+    def _order(self, subject: str) -> list[int]:
+        """The ids of a subject's versions, the oldest first; none, where the registry has no such subject."""
+        try:
+            return [self.registry.version(subject, each).id for each in self.registry.versions(subject)]
+        except LookupError:
+            return []
+
+    def _stop(self, topic: str, subject: str, before: Schema | None, after: Schema, judged: Judgement) -> SchemaStopped:
+        was = f"schema {before.id}" if before is not None else "the columns"
+        return SchemaStopped(
+            f"{self.pipeline.name}, topic {topic}, subject {subject}: schema {after.id} differs from {was}: "
+            f"{judged.words}",
+            data="Nothing of this batch is visible, and nothing was skipped.",
+            remedy="Mend the producer, or allow the change (schema_changes), then run again.",
+        )
+
+    def _keep(self, news: list[News]) -> None:
+        """Write the revision down. Where another process was first, its word counts."""
+        body = self.shelf.keep(self.reader, self.registry.place, self.policy.model_dump(), news)
+        kept = reader_of(body, self.registry)
+        if (kept.fields, set(kept.writers)) != (self.reader.fields, set(self.reader.writers)):
+            self.reader = self._portable(kept)

@@ -1,0 +1,150 @@
+"""Schemas that change from batch to batch: tables gain columns, nothing is lost, a replay stays what it was."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pytest
+from deltalake import DeltaTable
+
+from penstock import Check, Delta, Sink, Step
+from penstock.errors import SchemaStopped
+from penstock.formats.avro import Avro
+from penstock.observe.events import Event, PhaseStarted, SchemaChanged, TableEvolved
+from penstock.options import Duration
+from penstock.schemas.options import RegistryOptions, SchemaChanges
+from penstock.testing.batches import Bench
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ID = {"name": "id", "type": "long"}
+NOTE = {"name": "note", "type": ["null", "string"], "default": None}
+QTY = {"name": "qty", "type": "int", "default": 1}
+
+
+def schema(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": "Order", "fields": list(fields)}
+
+
+VERSIONS = {
+    1: schema(ID, NOTE),
+    2: schema(ID, NOTE, QTY),
+    3: schema(ID, QTY),
+    4: schema({**ID, "type": "string"}, NOTE),
+}
+
+
+def put(folder: Path, *numbers: int) -> None:
+    for number in numbers:
+        path = folder / "schemas" / "t-value" / f"{number}.avsc"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(VERSIONS[number]))
+
+
+def framed(number: int, **value: Any) -> bytes:
+    out = io.BytesIO(struct.pack(">bI", 0, number))
+    out.seek(5)
+    fastavro.schemaless_writer(out, fastavro.parse_schema(VERSIONS[number]), value)
+    return out.getvalue()
+
+
+def rows(table: Path, columns: str) -> list[tuple[Any, ...]]:
+    """These columns of every row, by delta-rs: an older file lacks the newer columns."""
+    names = columns.split(", ")
+    found = DeltaTable(str(table)).to_pyarrow_table(columns=names).to_pylist()
+    return [tuple(row[name] for name in names) for row in found]
+
+
+@pytest.fixture
+def bench(spark: SparkSession, tmp_path: Path) -> Bench:
+    put(tmp_path, 1)
+    registry = RegistryOptions(folder=str(tmp_path / "schemas"), unknown_id_wait=Duration("1 millisecond"))
+    return Bench(spark, tmp_path, sections={"registry": registry, "decode": Avro()})
+
+
+def test_a_table_gains_a_column_with_the_first_rows_that_need_it(bench: Bench) -> None:
+    plan = bench.plan()
+    bench.write([framed(1, id=1, note="a")], plan=plan)
+    put(bench.folder, 2, 3)
+    bench.write([framed(2, id=2, note=None, qty=5), framed(1, id=3, note="c"), framed(3, id=4, qty=9)], 1, 1, plan)
+    assert sorted(rows(bench.table, "id, note, qty")) == [(1, "a", None), (2, None, 5), (3, "c", 1), (4, None, 9)]
+    changed = [event for event in bench.told if isinstance(event, SchemaChanged)]
+    assert [(event.old, event.new, event.told) for event in changed] == [
+        (1, 2, "/qty is new (INT)"),
+        (2, 3, "/note is gone (it was STRING)"),
+    ]
+    evolved = [event for event in bench.told if isinstance(event, TableEvolved)]
+    assert [(event.sink, event.columns) for event in evolved] == [("lake", ("qty",))]
+
+
+def test_what_cannot_be_read_is_rejected_with_its_schema_id_and_the_rest_is_written(bench: Bench) -> None:
+    plan = bench.plan()
+    put(bench.folder, 4)
+    values = [framed(1, id=1, note="a"), framed(4, id="x", note=None), b"\x00\x00\x00\x03\xe7rest", b"\x07", None]
+    bench.write([*values, framed(1, id=2, note="b") + b"!", framed(1, id=3, note="c")[:-1]], plan=plan)
+    assert sorted(rows(bench.table, "id")) == [(1,)]
+    assert bench.dead("code, schema_id, field") == [
+        ("bad_frame", None, None),
+        ("bad_payload", 1, "/note"),
+        ("bad_payload", 1, None),
+        ("schema_parked", 4, None),
+        ("tombstone", None, None),
+        ("unknown_schema", 999, None),
+    ]
+
+
+def test_the_schema_id_is_seen_by_steps_and_rules(bench: Bench) -> None:
+    bench.sections |= {
+        "checks": (Check(name="first", rule="_schema_id = 1"),),
+        "steps": (Step(sql="SELECT id, _schema_id AS written_with FROM rows"),),
+    }
+    put(bench.folder, 2)
+    bench.write([framed(1, id=1, note=None), framed(2, id=2, note=None, qty=3)])
+    assert rows(bench.table, "id, written_with") == [(1, 1)]
+    assert bench.dead("code, schema_id") == [("first", 2)]
+
+
+def test_a_policy_that_says_stop_leaves_nothing_visible(bench: Bench) -> None:
+    bench.sections["schema_changes"] = SchemaChanges(incompatible="stop")
+    bench.write([framed(1, id=1, note=None)])
+    put(bench.folder, 4)
+    with pytest.raises(SchemaStopped, match="string does not become BIGINT"):
+        bench.write([framed(1, id=2, note=None), framed(4, id="x", note=None)], 1, 1)
+    assert rows(bench.table, "id") == [(1,)]
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("phase", ["conserve", "tables", "outcome"])
+def test_a_try_that_ended_midway_is_finished_by_the_next_with_the_new_columns(bench: Bench, phase: str) -> None:
+    plan = bench.plan()
+    bench.write([framed(1, id=1, note=None)], plan=plan)
+    put(bench.folder, 2)
+    values = [framed(2, id=2, note="n", qty=7)]
+
+    def until(event: Event) -> None:
+        if isinstance(event, PhaseStarted) and event.phase == phase:
+            raise Killed
+
+    plan.emit = until
+    with pytest.raises(Killed):
+        bench.write(values, 1, 1, plan)
+    bench.write(values, 1, 1)
+    assert sorted(rows(bench.table, "id, qty")) == [(1, None), (2, 7)]
+
+
+def test_by_spark_the_table_gains_the_column_too(bench: Bench) -> None:
+    bench.sections["sinks"] = {"lake": Sink(to=Delta(table="./lake/t", writer="spark"))}
+    plan = bench.plan()
+    bench.write([framed(1, id=1, note="a")], plan=plan)
+    put(bench.folder, 2)
+    bench.write([framed(2, id=2, note=None, qty=5)], 1, 1, plan)
+    assert sorted(rows(bench.table, "id, qty")) == [(1, None), (2, 5)]
