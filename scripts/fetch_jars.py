@@ -1,7 +1,11 @@
-"""Brings both sets of jars into the cache. Ends with 10 if it had to fetch, 11 if there is no Java, 1 if it failed."""
+"""Brings both sets of jars into the cache, and makes the class archive.
+
+Ends with 10 if it had something to do, 11 if there is no Java, 1 if it failed.
+"""
 
 import sys
 
+from penstock.dev import training
 from penstock.engine import jars
 from penstock.engine.java import java_home
 from penstock.errors import PenstockError
@@ -21,6 +25,7 @@ except PenstockError:
 try:
     for name in jars.LOCKS:
         jars.ensure(name, say)
+    training.ensure(say)
 except PenstockError as error:
     sys.exit(f"setup: {error}")
 sys.exit(10 if said else 0)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.engine import jars, java
+from penstock.engine import archive, jars, java
 from penstock.paths import is_remote
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _java_options(settings: dict[str, str], log: Path) -> str:
     config.write_text(LOG4J.format(log=log))
     # Derby, the catalog's own store, would leave a log where the process stands; a path with a blank would not do
     own = f"-Dlog4j2.configurationFile={config.as_uri()} -Dderby.stream.error.file={os.devnull}"
-    return f"{own} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+    return f"{own} {archive.java_options()} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
 
 
 @contextmanager
