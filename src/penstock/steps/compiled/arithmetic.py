@@ -10,7 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.steps.compiled.ops import Call, Kernel, NotCompiled, Op, call, either, in_turn, like, numbers, valid
+from penstock.steps.compiled.ops import (
+    Call,
+    Kernel,
+    NotCompiled,
+    Op,
+    Scope,
+    Value,
+    by_row,
+    call,
+    either,
+    in_turn,
+    like,
+    numbers,
+    valid,
+)
 from penstock.steps.compiled.tree import Node
 from penstock.steps.compiled.types import bounds, is_real, is_whole
 
@@ -98,10 +112,10 @@ def _quotient(node: Node, given: Sequence[Op]) -> Op:
 class Quotient(Call):
     """A call of two arguments, of which the second is worked out first."""
 
-    def of(self, scope: Any) -> Any:
-        one, other = (argument.of(scope) for argument in self.arguments)
+    def of(self, scope: Scope) -> Value:
+        one, other = self.values(scope)
         data, wrong = self.kernel(one.data, other.data)
-        return type(one)(data, either(in_turn([other, one]), wrong))
+        return Value(data, either(in_turn([other, one]), by_row(wrong, scope)))
 
 
 def _divided(one: Any, other: Any) -> Any:

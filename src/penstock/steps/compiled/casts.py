@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.rows import TIME
 from penstock.steps.compiled.ops import Kernel, NotCompiled, Op, call, like, numbers
 from penstock.steps.compiled.tree import Node
 from penstock.steps.compiled.types import arrow_type, bounds, is_real, is_whole
@@ -22,6 +24,10 @@ DAY = 86_400_000_000
 TRIMMED = "".join(map(chr, [*range(0x21), 0x7F]))
 """What Spark cuts off both ends of a text that is to be a number."""
 UTC = {"UTC", "Etc/UTC", "Z"}
+MOST_DAYS = 106_751_990
+"""So many days from 1970 on have a time in microseconds."""
+USUAL_DAYS = (-719_162, 2_932_896)
+"""The first day of year 1 and the last of year 9999."""
 
 
 def _cast(node: Node, given: Sequence[Op]) -> Op:
@@ -49,8 +55,8 @@ def _kernel(source: pa.DataType, target: pa.DataType) -> tuple[Kernel, bool]:
         return partial(as_is, target), False
     elif pa.types.is_string(source) and is_whole(target):
         return partial(parsed, target), True
-    elif pa.types.is_timestamp(source) and source.tz and target == pa.date32():
-        return days, False
+    elif (source, target) in OF_TIMES:
+        return OF_TIMES[source, target]
     raise NotCompiled(f"a cast of {source} to {target}")
 
 
@@ -71,6 +77,11 @@ def _exactly(source: pa.DataType, target: pa.DataType) -> bool:
 def as_is(target: pa.DataType, values: Any) -> Any:
     """A large BIGINT has no DOUBLE of its own: it becomes the nearest, as in Spark."""
     return values.cast(target, safe=False) if is_real(target) else values.cast(target)
+
+
+def unchecked(values: pa.Array) -> pa.Array:
+    """Bytes called a text, as Spark does it: they need not be one."""
+    return pc.cast(values, options=pc.CastOptions(pa.string(), allow_invalid_utf8=True))
 
 
 def narrowed(target: pa.DataType, values: Any) -> Any:
@@ -121,6 +132,51 @@ def days(values: Any) -> Any:
     """The day in UTC. Times before 1970 are rounded down, as all others."""
     micros = numbers(values.cast(pa.int64()))
     return like((micros // DAY).astype(np.int32), pa.int32(), values).cast(pa.date32())
+
+
+def midnight(dates: Any) -> Any:
+    """The first moment of a day, in UTC. Days of far away years have none that can be written."""
+    found = numbers(dates.cast(pa.int32())).astype(np.int64)
+    wrong = np.abs(found) > MOST_DAYS
+    return like(np.where(wrong, 0, found) * DAY, pa.int64(), dates).cast(TIME), wrong if wrong.any() else None
+
+
+def date_text(dates: Any) -> Any:
+    first, last = USUAL_DAYS
+    found = numbers(dates.cast(pa.int32()))
+    if ((found >= first) & (found <= last)).all():
+        return dates.cast(pa.string())
+    return _unusual(found.astype("datetime64[D]"), dates)
+
+
+def time_text(times: Any) -> Any:
+    """Without the zeros at the end of a fraction, and without a fraction of nothing."""
+    found = numbers(times.cast(pa.int64()))
+    first, last = USUAL_DAYS
+    if ((found >= first * DAY) & (found < (last + 1) * DAY)).all():
+        whole = times.cast(pa.timestamp("us")).cast(pa.string())
+        return pc.replace_substring_regex(whole, r"\.?0*$", "")
+    return _unusual(found.astype("datetime64[us]"), times)
+
+
+def _unusual(found: Any, values: Any) -> Any:
+    """Years of other than four digits have a sign."""
+    made = [_signed(str(each)) for each in np.atleast_1d(found)]
+    return like(np.array(made, dtype=object), pa.string(), values)
+
+
+def _signed(text: str) -> str:
+    year, day = text[: text.index("-", 1)], text[text.index("-", 1) :]
+    short = re.sub(r"\.?0*$", "", day) if "." in day else day
+    return f"{'+' if len(year) > 4 and year[0] != '-' else ''}{year}{short}".replace("T", " ")
+
+
+OF_TIMES: dict[tuple[pa.DataType, pa.DataType], tuple[Kernel, bool]] = {
+    (TIME, pa.date32()): (days, False),
+    (pa.date32(), TIME): (midnight, True),
+    (pa.date32(), pa.string()): (date_text, False),
+    (TIME, pa.string()): (time_text, False),
+}
 
 
 def _timed(kind: pa.DataType) -> bool:

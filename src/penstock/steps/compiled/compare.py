@@ -105,4 +105,21 @@ def among_reals(members: tuple[pa.Scalar, ...], values: pa.Array) -> pa.Array:
     return found
 
 
-RULES = {**dict.fromkeys(PLAIN, _comparison), "EqualNullSafe": _null_safe, "In": _in}
+def _extreme(node: Node, given: Sequence[Op]) -> Op:
+    """greatest and least: of those that are not NULL. All are worked out."""
+    kind = given[0].type
+    ordered = pa.types.is_signed_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+    if not ordered or any(each.type != kind for each in given):
+        raise NotCompiled(f"the largest of {kind}")
+    kernel = pc.max_element_wise if node.kind == "Greatest" else pc.min_element_wise
+    raises = any(each.raises for each in given)
+    return Call(kind, raises, False, kernel, tuple(given), every=True)
+
+
+RULES = {
+    "Greatest": _extreme,
+    "Least": _extreme,
+    **dict.fromkeys(PLAIN, _comparison),
+    "EqualNullSafe": _null_safe,
+    "In": _in,
+}

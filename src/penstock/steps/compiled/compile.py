@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.rows import TIME
-from penstock.steps.compiled import arithmetic, casts, compare, logic, nested, text, times
-from penstock.steps.compiled.ops import Column, Literal, NotCompiled, Op
+from penstock.steps.compiled import arithmetic, case, casts, compare, logic, nested, text, times
+from penstock.steps.compiled.ops import Call, Column, Literal, NotCompiled, Op, call
 from penstock.steps.compiled.tree import Node, trees
 from penstock.steps.compiled.types import arrow_type, is_plain
 
@@ -24,10 +24,11 @@ SWITCH = "PENSTOCK_ARROW_SQL"
 """Environment variable; `0` leaves all SQL to Spark. For tests, and for doubt."""
 Rule = Callable[[Node, Sequence[Op]], Op]
 RULES: dict[str, Rule] = {
-    **logic.RULES, **compare.RULES, **arithmetic.RULES, **casts.RULES, **text.RULES, **times.RULES, **nested.RULES,
+    **logic.RULES, **compare.RULES, **arithmetic.RULES, **casts.RULES, **text.RULES, **case.RULES, **times.RULES,
+    **nested.RULES,
 }  # fmt: skip
 """Class of Spark's -> what makes an Op of such a node, given those of its children."""
-WRAPPERS = {"Alias", "Between", "NullIf", "Nvl"}
+WRAPPERS = {"Alias", "Between", "Decode", "NullIf", "Nvl", "Nvl2"}
 """Nodes that are but a name for their only child."""
 OWN = {
     "_topic": pa.string(), "_partition": pa.int32(), "_offset": pa.int64(), "_timestamp": TIME, "_key": pa.binary(),
@@ -71,7 +72,21 @@ class Compiler:
     def root(self, node: Node, written: str) -> Op:
         if "try_" in written.lower():
             raise NotCompiled("a function that gives NULL instead of an error")
+        if node.kind == "Cast" and arrow_type(node.fields["dataType"]) in (pa.string(), pa.binary()):
+            bytes_ = self._bytes(node)
+            if bytes_ is not None:
+                return bytes_
         return self.op(node)
+
+    def _bytes(self, node: Node) -> Op | None:
+        """CAST(_key AS STRING), whatever the bytes are, if nothing but a sink sees the text."""
+        target, child = arrow_type(node.fields["dataType"]), node.children[0]
+        if child.kind == "Cast" and target == pa.binary():
+            inner = self._bytes(child)
+            return inner.arguments[0] if isinstance(inner, Call) else None
+        if target != pa.string() or child.kind != "AttributeReference" or child.fields["dataType"] != "binary":
+            return None
+        return call(pa.string(), casts.unchecked, [self._column(child)])
 
     def op(self, node: Node) -> Op:
         if node.kind in WRAPPERS and len(node.children) == 1:

@@ -93,13 +93,20 @@ class Call(Op):
     """Does Spark work out every argument, even after one that is null? An error in those behind it depends on it."""
 
     def of(self, scope: Scope) -> Value:
-        values = [argument.of(scope) for argument in self.arguments]
+        values = self.values(scope)
         data = self.kernel(*(value.data for value in values))
         raised = any_raised(values) if self.every else in_turn(values)
         if isinstance(data, tuple):
             data, own = data
-            raised = either(raised, own)
+            raised = either(raised, by_row(own, scope))
         return Value(data if data.type == self.type else data.cast(self.type), raised)
+
+    def values(self, scope: Scope) -> list[Value]:
+        """What the arguments gave: at least one of them for each row."""
+        first, *others = (argument.of(scope) for argument in self.arguments)
+        if all(isinstance(value.data, pa.Scalar) for value in (first, *others)):
+            first = Value(all_rows(first.data, len(scope)), first.raised)
+        return [first, *others]
 
 
 def call(
@@ -171,6 +178,11 @@ def mask_of(data: pa.Array) -> Mask:
     return filled
 
 
+def by_row(mask: Any, scope: Scope) -> Mask | None:
+    """The same for each row, where an argument was one value for all of them."""
+    return None if mask is None else np.broadcast_to(mask, len(scope))
+
+
 def all_rows(data: Any, count: int) -> pa.Array:
     """One value for each row."""
     return pa.repeat(data, count) if isinstance(data, pa.Scalar) else data
@@ -185,6 +197,8 @@ def numbers(data: Any) -> Any:
 
 def like(made: Any, kind: pa.DataType, *given: Any) -> pa.Array:
     """Numbers of numpy's as an array of this type, null where any of the given is."""
-    nulls = [~known for known in map(valid, given) if known is not None]
-    mask = np.broadcast_to(np.logical_or.reduce(nulls), made.shape) if nulls else None
+    known: Mask | None = None
+    for each in given:
+        known = both(known, valid(each))
+    mask = None if known is None else np.broadcast_to(~known, made.shape)
     return pa.array(made, mask=mask).cast(kind, safe=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from penstock.steps.compiled.ops import NotCompiled
 
+ANY_TEXT, ANY_ONE = "any text", "any one"
 LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 ANY = f"[^{LINE_ENDS}]"
 """Java's `.`; RE2's stops at \\n only."""
@@ -30,8 +32,8 @@ _PIECE = re.compile(
 )
 
 
-def from_like(pattern: str, escape: str) -> str:
-    """LIKE: `%` any text, `_` any character, both over line ends as well."""
+def like_parts(pattern: str, escape: str) -> tuple[str, ...]:
+    """The pattern of a LIKE: characters, ANY_TEXT for `%` and ANY_ONE for `_`."""
     made, at = [], 0
     while at < len(pattern):
         one = pattern[at]
@@ -39,11 +41,17 @@ def from_like(pattern: str, escape: str) -> str:
             at += 1
             if at == len(pattern) or pattern[at] not in ("_", "%", escape):
                 raise NotCompiled("an escape in front of an ordinary character")
-            made.append(_quoted(pattern[at]))
+            made.append(pattern[at])
         else:
-            made.append({"%": ".*", "_": "."}.get(one) or _quoted(one))
+            made.append({"%": ANY_TEXT, "_": ANY_ONE}.get(one, one))
         at += 1
-    return rf"(?s)\A{''.join(made)}\z"
+    return tuple(made)
+
+
+def from_like(parts: Iterable[str]) -> str:
+    """The same as a regular expression; `%` and `_` go over line ends as well."""
+    special = {ANY_TEXT: ".*", ANY_ONE: "."}
+    return rf"(?s)\A{''.join(special.get(part) or _quoted(part) for part in parts)}\z"
 
 
 def _quoted(character: str) -> str:

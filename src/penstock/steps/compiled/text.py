@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.steps.compiled.ops import Kernel, NotCompiled, Op, call, literal
-from penstock.steps.compiled.patterns import from_like, from_regex
+from penstock.steps.compiled.patterns import ANY_ONE, ANY_TEXT, from_like, from_regex, like_parts
 from penstock.steps.compiled.tree import Node
 
 TRIMS = {"StringTrim": pc.utf8_trim, "StringTrimLeft": pc.utf8_ltrim, "StringTrimRight": pc.utf8_rtrim}
@@ -71,22 +72,64 @@ def _find(node: Node, given: Sequence[Op]) -> Op:
 
 def _like(node: Node, given: Sequence[Op]) -> Op:
     _texts(given)
-    pattern = literal(given[1], "the pattern")
-    escape = str(node.handle().escapeChar())
-    return _matched(from_like(pattern, escape), given)
+    pattern = like_parts(literal(given[1], "the pattern"), str(node.handle().escapeChar()))
+    word = "".join(one for one in pattern if one not in (ANY_TEXT, ANY_ONE))
+    shapes: dict[tuple[str, ...], Kernel] = {
+        (*word,): partial(pc.equal, pa.scalar(word)),
+        (*word, ANY_TEXT): partial(pc.starts_with, pattern=word),
+        (ANY_TEXT, *word): partial(pc.ends_with, pattern=word),
+        (ANY_TEXT, *word, ANY_TEXT): partial(pc.match_substring, pattern=word),
+    }
+    kernel = shapes.get(pattern) or partial(pc.match_substring_regex, pattern=from_like(pattern))
+    return call(pa.bool_(), kernel, given[:1])
 
 
 def _regex(node: Node, given: Sequence[Op]) -> Op:
     _texts(given)
-    return _matched(from_regex(literal(given[1], "the pattern")), given)
+    pattern = from_regex(literal(given[1], "the pattern"))
+    return call(pa.bool_(), partial(pc.match_substring_regex, pattern=pattern), given[:1])
 
 
-def _matched(pattern: str, given: Sequence[Op]) -> Op:
-    kernel: Kernel = partial(pc.match_substring_regex, pattern=pattern)
-    return call(pa.bool_(), kernel, given[:1])
+def _replace(node: Node, given: Sequence[Op]) -> Op:
+    _texts(given)
+    old, new = literal(given[1], "what is replaced"), literal(given[2], "what replaces it")
+    if not old:
+        raise NotCompiled("nothing to replace")
+    return call(pa.string(), partial(pc.replace_substring, pattern=old, replacement=new), given[:1])
+
+
+def _left(node: Node, given: Sequence[Op]) -> Op:
+    _texts(given[:1])
+    return call(pa.string(), partial(cut, 1, literal(given[1], "its length")), given[:1])
+
+
+def _decoded(node: Node, given: Sequence[Op]) -> Op:
+    """decode(x, 'UTF-8'): bytes that are no text raise."""
+    charset = str(literal(given[1], "the charset")).upper()
+    legacy = node.fields["legacyCharsets"] or node.fields["legacyErrorAction"]
+    if not pa.types.is_binary(given[0].type) or charset != "UTF-8" or legacy is not False:
+        raise NotCompiled("bytes of another charset than UTF-8")
+    return call(pa.string(), from_utf8, given[:1], raises=True)
+
+
+def from_utf8(values: Any) -> Any:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        made = [None if value is None else _text(value) for value in values.to_pylist()]
+        wrong = [text is None and value is not None for text, value in zip(made, values.to_pylist(), strict=True)]
+        return pa.array(made, pa.string()), np.array(wrong, dtype=np.bool_)
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 RULES = {
     "Length": _length, **dict.fromkeys(TRIMS, _trim), "Substring": _substring, "Concat": _concat,
     **dict.fromkeys(FINDS, _find), "Like": _like, "RLike": _regex,
+    "StringReplace": _replace, "Left": _left, "StringDecode": _decoded,
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.rows import TIME
 from penstock.steps.compiled.casts import DAY, UTC, days
@@ -97,6 +98,28 @@ def _to_date(node: Node, given: Sequence[Op]) -> Op:
     return given[0] if given[0].type == pa.date32() else call(pa.date32(), days, given)
 
 
+def _moved(node: Node, given: Sequence[Op]) -> Op:
+    """date_add and date_sub; like Spark's, they do not ask whether the day can be reached."""
+    _must_be(given[0], pa.date32())
+    _must_be(given[1], pa.int32())
+    return call(pa.date32(), partial(moved, 1 if node.kind == "DateAdd" else -1), given)
+
+
+def moved(sign: int, dates: Any, count: Any) -> Any:
+    move = pc.add if sign > 0 else pc.subtract
+    return move(dates.cast(pa.int32()), count).cast(pa.date32())
+
+
+def _between(node: Node, given: Sequence[Op]) -> Op:
+    for each in given:
+        _must_be(each, pa.date32())
+    return call(pa.int32(), days_between, given)
+
+
+def days_between(end: Any, start: Any) -> Any:
+    return pc.subtract(end.cast(pa.int32()), start.cast(pa.int32()))
+
+
 def _in_utc(node: Node) -> None:
     if node.fields.get("timeZoneId") not in UTC:
         raise NotCompiled("a time in another zone than UTC")
@@ -109,5 +132,5 @@ def _must_be(op: Op, kind: pa.DataType) -> None:
 
 RULES = {
     **dict.fromkeys(OF_DATES, _of_date), **dict.fromkeys(PARTS, _part), "TruncTimestamp": _truncated,
-    "ParseToDate": _to_date,
+    "ParseToDate": _to_date, "DateAdd": _moved, "DateSub": _moved, "DateDiff": _between,
 }  # fmt: skip

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+PACKAGE = "org.apache.spark.sql.catalyst.expressions."
+
+
 @dataclass(frozen=True)
 class Node:
     """One node of the tree."""
 
     kind: str
-    """The name of Spark's class."""
+    """The name of Spark's class; in full where it is none of its usual package."""
     fields: Mapping[str, Any]
     """Its parameters, as far as Spark writes them as JSON."""
     children: tuple[Node, ...]
@@ -50,7 +53,7 @@ def _node(flat: Iterator[Mapping[str, Any]], handle: Callable[[], Any]) -> Node:
     """The next node of the list, which holds the tree from the root down, each node before its children."""
     fields = next(flat)
     children = tuple(_node(flat, _child(handle, index)) for index in range(fields["num-children"]))
-    return Node(fields["class"].rpartition(".")[2], fields, children, handle)
+    return Node(fields["class"].removeprefix(PACKAGE), fields, children, handle)
 
 
 def _child(parent: Callable[[], Any], index: int) -> Callable[[], Any]:
