@@ -1,4 +1,5 @@
 """How many payment events a CPU-second decodes: clean, with 0.1 % bad ones, and with an unknown field in each.
+Both decoders side by side, the native one where it is built.
 
     python bench/decode.py [ROWS]
 
@@ -16,7 +17,9 @@ import time
 import pyarrow as pa
 
 from penstock.formats.contract import Decoder
-from penstock.formats.json import Json
+from penstock.formats.json_columns import JsonDecoder
+from penstock.formats.json_native import NativeJsonDecoder, choice
+from penstock.formats.schemas import parse_ddl
 
 SCHEMA = """event_id STRING, payment_id STRING, customer_id BIGINT, merchant_id BIGINT, amount DECIMAL(18,2),
 currency STRING, status STRING, method STRING, country STRING, event_time TIMESTAMP, risk_score DOUBLE,
@@ -89,14 +92,27 @@ def main() -> None:
         "an unknown field in each": [value[:-1] + b',"coupon":"SUMMER"}' for value in clean],
         "pretty-printed": [value.replace(b',"', b',\n  "') for value in clean],
     }
-    runs = [(name, Json(schema=SCHEMA).decoder(), pa.array(values, pa.binary())) for name, values in variants.items()]
-    best = dict.fromkeys(variants, float("inf"))
+    runs = [
+        ((name, kind), decoder, pa.array(values, pa.binary()))
+        for name, values in variants.items()
+        for kind, decoder in decoders().items()
+    ]
+    best = {name: float("inf") for name, _, _ in runs}
     for turn in range(ROUNDS):
         for name, decoder, values in runs if turn % 2 else reversed(runs):
             best[name] = min(best[name], spend(decoder, values))
-    print(f"{rows} payment events of {sum(map(len, clean)) // rows} bytes, {ROUNDS} rounds, best of each")
-    for name, seconds in best.items():
-        print(f"  {name:26} {rows / seconds / 1000:7.0f} k/cpu-s")
+    print(f"{rows} payment events of {sum(map(len, clean)) // rows} bytes, {ROUNDS} rounds, best of each; k/cpu-s")
+    print(" " * 28 + "".join(f"{kind:>10}" for kind in decoders()))
+    for name in variants:
+        figures = (rows / best[name, kind] / 1000 for kind in decoders())
+        print(f"  {name:26}" + "".join(f"{figure:10.0f}" for figure in figures))
+
+
+def decoders() -> dict[str, Decoder]:
+    """Fresh ones; neither gains from what the other has learned."""
+    fields, most = parse_ddl(SCHEMA), 1 << 24
+    native = {"native": NativeJsonDecoder(fields, max_bytes=most)} if choice().module else {}
+    return {"python": JsonDecoder(fields, max_bytes=most), **native}
 
 
 if __name__ == "__main__":

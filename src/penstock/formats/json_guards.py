@@ -20,11 +20,15 @@ from penstock.formats.json_lines import Lines
 
 Codes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 MOST_PLACES = 38
 WINDOW = 64
 HIDDEN = re.compile(rb"\\u00(?:2[bBdDeE]|3[0-9]|45|65)")
 """An escape that spells a part of a number."""
 BEFORE = re.compile(rb"(?:^|[^0-9.+\-])[+-]?[0-9]*(?:\.([0-9]*))?$")
+EDGE = np.zeros(256, np.bool_)
+EDGE[list(b'0123456789./+-":,[]{} \t\r\n')] = True
+"""What can stand beside the digits of a number, or of a text that is one."""
 POWER = re.compile(rb"[eE]\+?([0-9]+)(?![0-9A-Za-z._\-])")
 AFTER = re.compile(rb"-([0-9]+)(?![0-9A-Za-z._\-])")
 
@@ -95,18 +99,18 @@ def _is_tiny(data: memoryview, minus: int) -> bool:
 
 
 def with_huge_numbers(lines: Lines, most: int) -> list[int]:
-    """The records that hold a number, or a text like one, with more than `most` digits before the point."""
+    """The records that hold a number, or a text like one, with more than `most` digits before the point, or may."""
     codes = np.frombuffer(lines.buffer, np.uint8)
-    digit = (codes - np.uint8(ord("0"))) < 10
-    places = np.flatnonzero(_runs(digit, most + 1)).tolist()
+    number = (codes - np.uint8(ord("."))) < 12  # a digit, a point or a slash: few passes matter more than slashes
+    places = np.flatnonzero(_runs(number, most + 1)).tolist()
     data = memoryview(lines.buffer)
-    places += [at for at in _powers(codes, digit) if _is_huge(data, at, most)]
+    places += [at for at in _powers(codes, number) if _is_huge(data, at, most)]
     return _records_at(lines, places)
 
 
-def _runs(digit: Mask, length: int) -> Mask:
-    """Where `length` digits stand one behind the other."""
-    found, known = digit, 1
+def _runs(inside: Mask, length: int) -> Mask:
+    """Where such a run of so many bytes begins."""
+    found, known = inside, 1
     while known < length and found.any():
         step = min(known, length - known)
         found = found[:-step] & found[step:]
@@ -114,13 +118,25 @@ def _runs(digit: Mask, length: int) -> Mask:
     return found
 
 
-def _powers(codes: Codes, digit: Mask) -> list[int]:
-    """Where the `e` of `3e10` or `3.e+10` stands, and of what looks like it in hexadecimal text."""
-    found = np.flatnonzero((codes[1:-2] | 32) == ord("e")) + 1
-    found = found[
-        (digit[found - 1] | (codes[found - 1] == ord("."))) & (digit[found + 1] | (codes[found + 1] == ord("+")))
-    ]
+def _powers(codes: Codes, number: Mask) -> list[int]:
+    """Where the `e` of `3e10` or `3.e+10` stands, and of what looks like it. Hexadecimal text seldom does: it
+    has other letters beside these digits."""
+    found = np.flatnonzero(((codes[1:-2] | 32) == ord("e")) & number[:-3]) + 1
+    behind = found + 1 + (codes[found + 1] == ord("+"))
+    found, behind = found[number[behind]], behind[number[behind]]
+    found = found[EDGE[codes[_beyond(number, behind, 1)]]]
+    found = found[EDGE[codes[_beyond(number, found - 1, -1)]]]
     places: list[int] = found.tolist()
+    return places
+
+
+def _beyond(inside: Mask, places: Places, step: int) -> Places:
+    """Where the run that each place is in ends; what is longer than `WINDOW` is left inside."""
+    for _ in range(WINDOW):
+        going = inside[places]
+        if not going.any():
+            break
+        places = places + step * going
     return places
 
 
