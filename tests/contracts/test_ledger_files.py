@@ -70,6 +70,35 @@ class FilesSuite:
         assert make().read(f"{root}/large") == body
 
 
+    def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(self, make: Make, root: str) -> None:
+        files = make()
+        files.replace(f"{root}/pulse", b"1")
+        files.replace(f"{root}/pulse", b"2")
+        assert files.read(f"{root}/pulse") == b"2"
+        assert files.names(root) == ["pulse"], "no drafts are left"
+
+    def test_a_folder_can_be_given_another_name(self, make: Make, root: str) -> None:
+        files = make()
+        files.create_once(f"{root}/spark/offsets/0", b"x")
+        files.move(f"{root}/spark", f"{root}/spark.g1")
+        assert not files.exists(f"{root}/spark")
+        assert files.exists(f"{root}/spark.g1")
+        assert files.read(f"{root}/spark.g1/offsets/0") == b"x"
+
+    def test_a_local_file_goes_there_and_comes_back(self, make: Make, root: str, tmp_path: Path) -> None:
+        body = bytes(range(256)) * 5000
+        (tmp_path / "mine").write_bytes(body)
+        make().put(tmp_path / "mine", f"{root}/deep/rows")
+        make().put(tmp_path / "mine", f"{root}/deep/rows")
+        make().fetch(f"{root}/deep/rows", tmp_path / "other" / "rows")
+        assert (tmp_path / "other" / "rows").read_bytes() == body
+
+    def test_what_is_not_there_cannot_be_fetched(self, make: Make, root: str, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            make().fetch(f"{root}/no", tmp_path / "other" / "rows")
+        assert not list(tmp_path.rglob("*rows*")), "not even a half of it"
+
+
 class TestLocal(FilesSuite):
     @pytest.fixture
     def make(self) -> Make:

@@ -14,6 +14,7 @@ CURABLE = {
     ),
     r"java\.net\.(ConnectException|SocketTimeoutException|UnknownHostException)": "the network does not answer",
     r"Failed to get offset|Timeout of \d+ms expired|timed out waiting for a node": "Kafka does not answer",
+    r"SafeModeException|ipc\.(Retriable|Standby)Exception": "the file system takes nothing now",
     r"CONCURRENT_QUERY|CONCURRENT_STREAM_LOG_UPDATE": "another process wrote to the checkpoint",
 }
 """Pattern in Spark's text -> what it means. Spark's own errors carry no condition for these."""
