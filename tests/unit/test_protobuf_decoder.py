@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from penstock.errors import SchemaRefused
 from penstock.formats.contract import Decoded
 from penstock.formats.protobuf_codec import ProtobufCodec
-from penstock.formats.protobuf_files import compiled
+from penstock.formats.protobuf_files import compiled, descriptors
 from penstock.formats.protobuf_indexes import encoded, read_indexes
 from penstock.formats.protobuf_messages import messages_of
 from penstock.formats.types import to_ddl
@@ -98,6 +99,31 @@ def test_a_compiled_schema_is_the_same_schema() -> None:
     assert "message" not in portable.text
     assert ProtobufCodec("t.B").fields(portable) == ProtobufCodec("t.B").fields(text)
     assert compiled(portable).text == portable.text
+
+
+@pytest.mark.parametrize("outer_compiled", [False, True])
+@pytest.mark.parametrize("inner_compiled", [False, True])
+def test_a_compiled_file_and_a_text_import_each_other(outer_compiled: bool, inner_compiled: bool) -> None:
+    """Confluent's client for Python registers single compiled files; others register texts."""
+    when = 'import "google/protobuf/timestamp.proto";'
+    inner = schema(f"{when} message Inner {{ google.protobuf.Timestamp at = 1; }}")
+    imported = (("in/inner.proto", inner.text),)
+    outer = schema('import "in/inner.proto"; message Outer { Inner inner = 1; }', imported=imported)
+    one, other = (single_file(each) if is_compiled else each.text for each, is_compiled in
+                  ((outer, outer_compiled), (inner, inner_compiled)))  # fmt: skip
+    found = Schema(next(NUMBERS), "protobuf", one, imported=(("in/inner.proto", other),))
+    assert to_ddl(BARE.fields(found)) == "`inner` STRUCT<`at`: TIMESTAMP>"
+
+
+def single_file(of: Schema) -> str:
+    return base64.b64encode(descriptors(of).file[-1].SerializeToString()).decode()
+
+
+def test_a_compiled_file_that_imports_what_nobody_gave_is_refused() -> None:
+    imported = (("os.proto", 'syntax = "proto3"; package t; message Inner { int32 x = 1; }'),)
+    outer = schema('import "os.proto"; message Outer { Inner inner = 1; }', imported=imported)
+    with pytest.raises(SchemaRefused, match=r"it imports os\.proto, which is not among its references"):
+        BARE.fields(Schema(next(NUMBERS), "protobuf", single_file(outer)))
 
 
 def test_another_message_is_chosen_by_its_name() -> None:
