@@ -59,12 +59,12 @@ def half_published(case: Bench, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 def test_a_table_that_leaves_the_allow_list_is_spark_s_from_the_next_batch_on(case: Bench) -> None:
     plan = case.plan()
-    assert lake(plan).by == "delta-rs"
+    assert lake(plan).by == "penstock"
     case.write(GOOD[:2], plan=plan)
     alter(case, "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     assert lake(plan).by == "spark"
     found = "the table feature `columnMapping`, column mapping"
-    assert lake(plan).why == f"the table has {found}, which delta-rs does not honour"
+    assert lake(plan).why == f"the table has {found}, which penstock's writer does not honour"
     case.write(GOOD[2:4], batch_id=1, first=2, plan=plan)
     case.write(GOOD[2:4], batch_id=1, first=2)
     assert ids(case) == [0, 1, 2, 3]

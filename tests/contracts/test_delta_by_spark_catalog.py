@@ -98,7 +98,7 @@ def test_a_catalog_name_in_a_pipeline_stays_as_it_is_written(spark: SparkSession
     pipeline = Pipeline(name="p", folder=tmp_path, source=source, decode=Json(schema="id BIGINT"), sinks=sinks)
     made = committers(pipeline, lambda: spark)
     assert {name: (each.table, each.by) for name, each in made.items()} == {  # type: ignore[attr-defined]
-        "dead_letters": (str(tmp_path / "state" / "p" / "dead_letters"), "delta-rs"),
+        "dead_letters": (str(tmp_path / "state" / "p" / "dead_letters"), "penstock"),
         "lake": ("sales.orders", "spark"),
         "copy": (str(tmp_path / "lake" / "t"), "spark"),
     }

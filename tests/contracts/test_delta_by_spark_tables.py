@@ -72,7 +72,7 @@ def test_a_table_with_this_feature_is_written_once_and_can_be_closed(
     make(spark, table, more, rest)
     made = auto(spark, table)
     frozen = frozen_by(made, tmp_path / "stage", rows(2, start=1, columns=DATA))
-    assert frozen.target["by"] == "spark", "delta-rs must not have it"
+    assert frozen.target["by"] == "spark", "a plain append must not have it"
     hows = [each.commit(frozen, key(0), {}).how for each in (made, auto(spark, table))]
     assert hows == ["committed", "recognised"]
     found = held(spark, table)

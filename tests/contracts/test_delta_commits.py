@@ -18,6 +18,7 @@ from penstock.rows import DEAD_LETTER
 from penstock.sinks.delta import Delta
 from penstock.sinks.delta.changes import changes
 from penstock.sinks.delta.committer import DeltaCommitter
+from penstock.sinks.delta.folder import Folder
 from penstock.sinks.delta.state import TableState
 from penstock.testing.sink_suite import COLUMNS, freeze, key, rows, write
 
@@ -148,16 +149,16 @@ def at_the_last_moment(
     committer: DeltaCommitter, monkeypatch: pytest.MonkeyPatch, deed: Callable[[], object]
 ) -> list[int]:
     """Let another writer act once between our last look at the table and our commit."""
-    real = DeltaTable.create_write_transaction
+    real = committer.watch.tail.append
     done: list[int] = []
 
-    def interrupted(self: DeltaTable, *args: Any, **named: Any) -> None:
+    def interrupted(folder: Folder, body: bytes) -> int | None:
         if not done:
             done.append(1)
             deed()
-        real(self, *args, **named)
+        return real(folder, body)
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", interrupted)
+    monkeypatch.setattr(committer.watch.tail, "append", interrupted)
     return done
 
 
@@ -197,13 +198,13 @@ def test_a_column_retyped_at_the_last_moment_stops_the_batch(table: str, monkeyp
 def test_a_commit_that_fails_after_it_landed_is_recognised(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     committer = DeltaCommitter("lake", table)
     frozen = freeze(committer, rows(3))
-    real = DeltaTable.create_write_transaction
+    real = committer.watch.tail.append
 
-    def lands_and_fails(self: DeltaTable, *args: Any, **named: Any) -> None:
-        real(self, *args, **named)
+    def lands_and_fails(folder: Folder, body: bytes) -> None:
+        real(folder, body)
         raise OSError("the answer was lost")
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", lands_and_fails)
+    monkeypatch.setattr(committer.watch.tail, "append", lands_and_fails)
     assert committer.commit(frozen, key(0), {}).how == "recognised"
     assert count(table) == 3
 
@@ -237,8 +238,9 @@ def _commit(table: str, version: int) -> list[str]:
 def test_a_column_that_became_not_null_is_a_change(table: str) -> None:
     committer = DeltaCommitter("lake", table)
     frozen = freeze(committer, rows(1))
-    state = committer.handle.state()
-    assert state is not None
+    look = committer.watch.look()
+    assert look is not None
+    state = look.state
     stricter = [{**field, "nullable": field["name"] not in ("id", "name")} for field in state.fields]
     now = TableState(**{**state.__dict__, "fields": tuple(stricter)})
     assert list(changes(frozen.target, now)) == ["column `name` is NOT NULL now, or something in it is"]

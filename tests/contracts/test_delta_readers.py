@@ -138,9 +138,11 @@ def test_spark_skips_files_by_our_statistics_and_never_a_row(table: str, spark: 
 
 
 def test_spark_goes_on_with_the_table_and_penstock_after_it(table: str, spark: SparkSession, tmp_path: Path) -> None:
-    committer = DeltaCommitter("lake", table)
+    committer = DeltaCommitter("lake", table, properties={"delta.checkpointInterval": "3"})
     for number in range(3):
         write(committer, number, rows(10, start=number * 10))
+        assert committer.upkeep.wait(120) in (None, 0)
+    assert list((Path(table) / "_delta_log").glob("*.checkpoint.parquet")), "Spark begins with a checkpoint of ours"
     here = f"delta.`{table}`"
     spark.sql(
         f"MERGE INTO {here} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = 'five'"

@@ -92,7 +92,7 @@ def test_the_outline_says_where_each_stage_runs_and_who_commits(spark: SparkSess
     assert found.stages[1].columns["next"] == "int64 not null"
     letters, lake, loose = found.sinks
     assert (letters.name, lake.committer, lake.exists, loose.committer) == (
-        "dead_letters", "delta-rs", False, "producer",
+        "dead_letters", "penstock", False, "producer",
     )  # fmt: skip
     assert lake.columns["next"] == "BIGINT NOT NULL"
     assert "twice" in found.not_guaranteed[0]

@@ -1,4 +1,4 @@
-"""sink delta: rows into a Delta table. Tasks write Parquet files, the driver commits them: by delta-rs, or by Spark."""
+"""sink delta: rows into a Delta table. Tasks write Parquet files, the driver commits them: by itself, or by Spark."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Delta(Options):
     )
     writer: Literal["auto", "spark"] = Field(
         "auto",
-        description="`auto`: commit by delta-rs where that is right for the table, else by Spark. `spark`: by Spark.",
+        description="`auto`: penstock commits where that is right for the table, else Spark does. `spark`: Spark does.",
     )
     properties: dict[str, Text] = Field(default_factory=dict, description="Table properties, at creation only.")
 
     def committer(self, name: str, session: Session | None = None) -> Committer:
         """The committer of the sink `name`. `table` is an absolute path by now, or a catalog name.
 
-        Spark's writer needs `session`; without one only delta-rs can be had.
+        Spark's writer needs `session`; without one only penstock's own commit can be had.
         """
         from penstock.sinks.delta.choose import committer
 

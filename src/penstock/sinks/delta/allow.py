@@ -1,7 +1,7 @@
-"""Which tables the worker's files may go into: an allow-list of ours, because delta-rs accepts more than it honours.
+"""Which tables the worker's files may go into: an allow-list of ours, because a log takes more than is right.
 
-What it would get wrong, tried on real tables: rows of a column-mapped table read back as NULL; CHECK, NOT NULL,
-generated columns and VARCHAR(n) are not enforced. So everything that is not known to be right is refused by name.
+What a plain append would get wrong, tried on real tables: rows of a column-mapped table read back as NULL; CHECK, NOT
+NULL, generated columns and VARCHAR(n) are not enforced. So everything that is not known to be right is refused by name.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check_properties(properties: dict[str, str], table: str, sink: str) -> None:
 
 
 def of_properties(properties: dict[str, str]) -> list[str]:
-    """What stands against delta-rs writing a table that is made with these properties."""
+    """What stands against our writing a table that is made with these properties."""
     return list(_properties(properties))
 
 

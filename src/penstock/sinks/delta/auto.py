@@ -1,4 +1,4 @@
-"""`writer: auto`: delta-rs commits while the table is on its allow-list; else Spark does.
+"""`writer: auto`: penstock commits while the table is on its allow-list; else Spark does.
 
 The choice is made for each batch, when its files are about to be written, and stands in the manifest. It may differ
 from batch to batch, because both commit under one key and each recognises what the other has done.
@@ -18,7 +18,7 @@ from penstock.sinks.delta.by_spark import SparkDeltaCommitter
 from penstock.sinks.delta.committer import DeltaCommitter
 from penstock.sinks.delta.staged import SPARK
 
-PLAIN = "a folder on this machine, without features that delta-rs does not honour"
+PLAIN = "a folder on this machine, without features that penstock's writer does not honour"
 
 
 class AutoDelta:
@@ -30,8 +30,8 @@ class AutoDelta:
 
     @property
     def by(self) -> str:
-        """Who would write the next batch: `delta-rs` or `spark`."""
-        return "spark" if self._objection() else "delta-rs"
+        """Who would write the next batch: `penstock` or `spark`."""
+        return "spark" if self._objection() else "penstock"
 
     @property
     def why(self) -> str:
@@ -68,13 +68,13 @@ class AutoDelta:
             return
         try:
             self.files.verify(frozen, key)
-        except SinkRefused as error:  # the table is beyond delta-rs now
+        except SinkRefused as error:  # the table is beyond our own commit now
             raise TableChanged(error.what, data=error.data, remedy=error.remedy) from error
 
     def commit(self, frozen: Frozen, key: WriteKey, story: dict[str, Any]) -> Receipt:
         """Commit what was frozen, by whom it was frozen for.
 
-        Files that were written for delta-rs, and that the table can no longer take as they are, are still good rows:
+        Files that were written as the table's own, and that it can no longer take as they are, are still good rows:
         Spark reads exactly these files and appends them to the table as it is now. So a batch that another sink has
         already is finished, and not computed again.
         """
@@ -90,21 +90,21 @@ class AutoDelta:
         (self.spark if self._objection() else self.files).close(key)
 
     def _reader(self) -> DeltaCommitter | SparkDeltaCommitter:
-        """delta-rs reads far more tables than it writes rightly, and needs no JVM."""
+        """We read far more tables than we write rightly, and need no JVM for it."""
         try:
-            self.files.handle.fresh()
+            self.files.watch.look()
         except SinkRefused:
             return self.spark
         return self.files
 
     def _objection(self) -> str:
-        """Why delta-rs must not write this table; empty if it may."""
+        """Why we must not write this table ourselves; empty if it may."""
         try:
-            state = self.files.handle.state()
+            look = self.files.watch.look()
         except SinkRefused as error:
             return error.what
-        if state is None:
+        if look is None:
             found = allow.of_properties(self.files.properties)
             return f"the properties for the new table ask for {', '.join(found)}" if found else ""
-        found = allow.objections(state)
-        return f"the table has {', '.join(found)}, which delta-rs does not honour" if found else ""
+        found = allow.objections(look.state) or ([] if look.plain else ["a log of another kind"])
+        return f"the table has {', '.join(found)}, which penstock's writer does not honour" if found else ""

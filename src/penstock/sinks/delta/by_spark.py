@@ -1,8 +1,8 @@
-"""Spark's own writer as a committer: for catalog tables, and for tables that delta-rs would write wrongly.
+"""Spark's own writer as a committer: for catalog tables, and for tables that a plain append would make wrong.
 
 Tasks freeze rows as plain Parquet in the batch's stage; the commit lets Spark append exactly these files under the
-same application id that delta-rs would use. So either committer recognises what the other has done, and a table may
-pass from one to the other between two batches.
+same application id that our own commit would have. So either committer recognises what the other has done, and a table
+may pass from one to the other between two batches.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class SparkDeltaCommitter:
     def _recognised(self, look: Look | None, frozen: Frozen, key: WriteKey) -> log.Commit | None:
         """The earlier commit of this batch, if there is one. Halts if it is another batch under the same key.
 
-        Where the log no longer reaches back to it, files that were frozen for delta-rs are recognised by their names.
+        Where the log no longer reaches back to it, files that were frozen as the table's own are known by their names.
         Rows that Spark wrote have other names than the frozen files: then nothing can be known, and it halts.
         """
         seen = None if look is None else look.watermark(key.app)
@@ -237,5 +237,5 @@ class SparkDeltaCommitter:
 
 
 def _folder(frozen: Frozen) -> Path:
-    """Where the frozen files are: in the stage, or in the table's own folder if they were written for delta-rs."""
+    """Where the frozen files are: in the stage, or in the table's own folder if they were written as its own."""
     return Path(frozen.target.get("folder") or frozen.target["table"])

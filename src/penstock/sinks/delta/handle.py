@@ -41,7 +41,7 @@ class Handle:
             self.now = None
         except (DeltaError, OSError) as error:
             self.forget()
-            raise self._unreadable(error) from error
+            raise self.unreadable(error) from error
         self._mark = log.mark(self.table, self.now.version()) if self.now is not None else None
         return self.now
 
@@ -83,7 +83,7 @@ class Handle:
                     data="penstock wrote nothing.",
                 ) from error
 
-    def _unreadable(self, error: Exception) -> Unavailable | SinkRefused:
+    def unreadable(self, error: Exception) -> Unavailable | SinkRefused:
         """Time may cure a disk that is away, but not a table that is newer than the library."""
         what = f"sink {self.sink}: table {self.table} cannot be read: {first_line(error)}"
         if "Unsupported" in str(error):

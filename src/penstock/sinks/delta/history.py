@@ -6,15 +6,14 @@ is there when its rows are gone. Only the history knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from penstock.sinks.contract import CLOSED, Undone
-from penstock.sinks.delta.log import actions_in, batches_in, story_in, text_of
+from penstock.sinks.delta.log import beside_files, body_of, story_in
 
 
-@dataclass(frozen=True)
-class Ours:
+class Ours(NamedTuple):
     """A commit of one of our batches."""
 
     version: int
@@ -22,50 +21,111 @@ class Ours:
     story: dict[str, Any]
 
 
+class Deed(NamedTuple):
+    """A commit that replaced what was in the table."""
+
+    version: int
+    operation: str
+    parameters: dict[str, Any]
+
+
+class Past:
+    """The newest batch of every application, and what replaced the table's content.
+
+    It is told of new commits, and looks back as far as it is asked to: no commit is read twice.
+    """
+
+    def __init__(self, table: str, version: int) -> None:
+        self.table = table
+        self._first = version + 1
+        """Every commit from this version on is known."""
+        self._batches: dict[str, tuple[int, int]] = {}
+        self._deeds: list[Deed] = []
+        self._ended = False
+
+    def add(self, version: int, actions: Iterable[dict[str, Any]]) -> None:
+        """Take note of the commit that follows the newest one known."""
+        for action in actions:
+            for app, batch_id in _batch(action):
+                self._batches[app] = version, batch_id
+            self._deeds += _deed(version, action)
+
+    def newest(self, app: str) -> Ours | None:
+        """Our newest batch under this application id, as far back as the log goes."""
+        found = self._find(app)
+        body = None if found is None else body_of(self.table, found[0])
+        if found is None or body is None:
+            return None
+        return Ours(*found, story_in(beside_files(body)))
+
+    def begin(self, app: str) -> int:
+        """The newest version that can hold a batch of this application."""
+        return self._batches[app][0] if app in self._batches else self._first - 1
+
+    def undone(self, app: str) -> list[Undone]:
+        """What took our rows away after our newest batch, as the content of the table stands now."""
+        found = self._find(app)
+        return [] if found is None else _undone(found[0], [deed for deed in self._deeds if deed.version > found[0]])
+
+    def _find(self, app: str) -> tuple[int, int] | None:
+        while app not in self._batches and not self._ended:
+            self._look_back()
+        return self._batches.get(app)
+
+    def _look_back(self) -> None:
+        body = body_of(self.table, self._first - 1) if self._first else None
+        if body is None:
+            self._ended = True
+            return
+        self._first -= 1
+        for action in beside_files(body):
+            for app, batch_id in _batch(action):
+                self._batches.setdefault(app, (self._first, batch_id))
+            self._deeds[:0] = _deed(self._first, action)
+
+
 def newest(table: str, app: str, version: int) -> Ours | None:
     """Our newest batch under this application id, looked for from this version backwards as far as the log goes."""
-    for at in range(version, -1, -1):
-        text = text_of(table, at)
-        if text is None:
-            return None
-        if app in text:
-            actions = actions_in(text)
-            batches = batches_in(actions, app)
-            if batches and batches[0] != CLOSED:
-                return Ours(at, batches[0], story_in(actions))
-    return None
+    return Past(table, version).newest(app)
 
 
 def undone(table: str, app: str, version: int) -> list[Undone]:
-    """What took our rows away after our newest batch, as the content of the table stands at this version.
+    """What took our rows away after our newest batch, as the content of the table stands at this version."""
+    return Past(table, version).undone(app)
 
-    A DELETE, an UPDATE, a MERGE and an overwrite with a predicate are the owner's, and say themselves what they
+
+def _undone(ours: int, deeds: Sequence[Deed]) -> list[Undone]:
+    """A DELETE, an UPDATE, a MERGE and an overwrite with a predicate are the owner's, and say themselves what they
     touch. A RESTORE to a version that has our newest batch brings back what was undone before it.
     """
-    ours = newest(table, app, version)
-    if ours is None:
-        return []
-    found: dict[int, Undone | None] = {ours.version: None}
-    for at in range(ours.version + 1, version + 1):
-        text = text_of(table, at)
-        name, parameters = _operation(text or "")
-        before = found[at - 1]
-        if name == "RESTORE":
-            found[at] = _restored(at, parameters, ours.version, found)
-        elif _replaces(name, parameters):
-            found[at] = Undone(name, f"version {at} replaced its content ({name.lower()})")
-        else:
-            found[at] = before
-    last = found[version]
+    became: list[tuple[int, Undone | None]] = [(ours, None)]
+    for deed in deeds:
+        became.append((deed.version, _after(deed, ours, became)))
+    last = became[-1][1]
     return [] if last is None else [last]
 
 
-def _restored(at: int, parameters: dict[str, Any], ours: int, found: dict[int, Undone | None]) -> Undone | None:
-    to = str(parameters.get("version"))
+def _after(deed: Deed, ours: int, became: Sequence[tuple[int, Undone | None]]) -> Undone | None:
+    at = deed.version
+    if deed.operation != "RESTORE":
+        return Undone(deed.operation, f"version {at} replaced its content ({deed.operation.lower()})")
+    to = str(deed.parameters.get("version"))
     if to.isdecimal() and int(to) >= ours:
-        return found.get(int(to))
-    where = f"version {to}" if to.isdecimal() else f"the time {parameters.get('timestamp')}"
+        return next(state for version, state in reversed(became) if version <= int(to))
+    where = f"version {to}" if to.isdecimal() else f"the time {deed.parameters.get('timestamp')}"
     return Undone("RESTORE", f"version {at} restored it to {where}, and our newest batch is in version {ours}")
+
+
+def _batch(action: dict[str, Any]) -> list[tuple[str, int]]:
+    """The application and its batch, if the action sets one. The commit that closes a generation is no batch."""
+    txn = action.get("txn")
+    return [(txn["appId"], txn["version"])] if txn and txn["version"] != CLOSED else []
+
+
+def _deed(version: int, action: dict[str, Any]) -> list[Deed]:
+    info = action.get("commitInfo") or {}
+    name, parameters = str(info.get("operation", "")), info.get("operationParameters") or {}
+    return [Deed(version, name, parameters)] if name == "RESTORE" or _replaces(name, parameters) else []
 
 
 def _replaces(name: str, parameters: dict[str, Any]) -> bool:
@@ -73,11 +133,3 @@ def _replaces(name: str, parameters: dict[str, Any]) -> bool:
         return True
     predicate = str(parameters.get("predicate") or "").strip("[] ")
     return name == "WRITE" and str(parameters.get("mode")).lower() == "overwrite" and not predicate
-
-
-def _operation(text: str) -> tuple[str, dict[str, Any]]:
-    for action in actions_in(text):
-        if "commitInfo" in action:
-            info = action["commitInfo"]
-            return str(info.get("operation", "")), info.get("operationParameters") or {}
-    return "", {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 import uuid
@@ -20,6 +21,8 @@ LOG = "_delta_log"
 OLD_SECONDS = 86_400
 Mark = tuple[int, int, int]
 """What tells one commit file from another of the same name: inode, time, size."""
+_ABOUT_FILES = (b'{"add":', b'{"remove":', b'{"cdc":')
+"""How lines of a commit begin that are about files. Each line is one action."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,11 @@ class Commit:
 
 def exists(table: str) -> bool:
     """Is there a Delta table? A log folder without a commit is not one."""
-    return any(name.endswith((".json", ".parquet")) for name in _names(Path(table) / LOG))
+    try:
+        with os.scandir(Path(table) / LOG) as found:
+            return any(entry.name.endswith((".json", ".parquet")) for entry in found)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def strangers(table: str) -> list[str]:
@@ -76,8 +83,14 @@ def look(read: Callable[[int], str | None], app: str, batch_id: int, versions: I
 
 def text_of(table: str, version: int) -> str | None:
     """The commit of this version as it stands in the log; None where the log does not reach."""
+    body = body_of(table, version)
+    return None if body is None else body.decode()
+
+
+def body_of(table: str, version: int) -> bytes | None:
+    """The same, as bytes."""
     try:
-        return _commit(table, version).read_text(encoding="utf-8")
+        return _commit(table, version).read_bytes()
     except FileNotFoundError:
         return None
 
@@ -85,6 +98,12 @@ def text_of(table: str, version: int) -> str | None:
 def actions_in(text: str) -> list[dict[str, Any]]:
     """The actions of a commit."""
     return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def beside_files(body: bytes) -> list[dict[str, Any]]:
+    """The actions of a commit that are not about files: a handful, however many files it adds or removes."""
+    lines = (line.strip() for line in body.split(b"\n"))
+    return [json.loads(line) for line in lines if line and not line.startswith(_ABOUT_FILES)]
 
 
 def batches_in(actions: Iterable[dict[str, Any]], app: str) -> list[int]:
@@ -107,6 +126,14 @@ def keep(table: str, version: int) -> None:
     """Bring a commit to the disk: the ledger will say that it happened, so it must outlive a power cut."""
     sync(_commit(table, version))
     sync(Path(table) / LOG)
+
+
+def keep_if_there(table: str, version: int) -> None:
+    """The same for a commit of an earlier try, which may have died before it had done so."""
+    try:
+        keep(table, version)
+    except FileNotFoundError:
+        return  # cleaned from the log: it is older than any power cut that could matter
 
 
 def keep_whole(table: str, version: int) -> None:
