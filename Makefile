@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in .venv/bin/python python3.13 python3.12 python3.11 pyt
 BIN := .venv/bin
 TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
 
-.PHONY: help setup demo test lint types unit spark broker faults bench-quick native native-wheel fuzz format reference lock clean
+.PHONY: help setup demo test lint types unit spark broker faults bench bench-quick native native-wheel fuzz format reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,10 @@ broker: setup ## tests with a real Kafka
 faults: setup ## kill -9 at every step of a batch, all of them
 	@$(BIN)/python -m pytest tests/faults
 
-bench-quick: setup ## the main job of the benchmark: the tutorial's way and ours, side by side
+bench: native ## every peer, penstock with and without its native decoder, limits; into bench/results (45 minutes)
+	@$(BIN)/python -m bench.main
+
+bench-quick: native ## the main job of the benchmark: the tutorial's way and ours, side by side
 	@$(BIN)/python -m bench.quick
 
 native: setup ## the JSON decoder in Rust, into .venv; where there is no cargo, a line that says so

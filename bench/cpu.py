@@ -28,6 +28,8 @@ class Spent:
     wall_seconds: float = 0.0
     cpu_by_part: dict[str, float] = field(default_factory=dict)
     """CPU-seconds of the driver, the JVM, the workers."""
+    peak_bytes: int = 0
+    """The most memory that all of them held at once, as far as it was looked at."""
 
     @property
     def cpu_seconds(self) -> float:
@@ -42,11 +44,12 @@ class CpuMeter:
         """The head of a process tree that is not to be counted."""
         self._newest: dict[Who, float] = {}
         self._part: dict[Who, str] = {}
+        self._memory = 0
 
     @contextmanager
     def measure(self) -> Iterator[Spent]:
         spent, done = Spent(), threading.Event()
-        sampler = threading.Thread(target=self._sample, args=(done,), daemon=True)
+        sampler = threading.Thread(target=self._sample, args=(done, spent), daemon=True)
         before, began = self._total(), time.monotonic()
         sampler.start()
         try:
@@ -57,15 +60,18 @@ class CpuMeter:
             spent.wall_seconds = time.monotonic() - began
             spent.cpu_by_part = {part: seconds - before[part] for part, seconds in self._total().items()}
 
-    def _sample(self, done: threading.Event) -> None:
+    def _sample(self, done: threading.Event, spent: Spent) -> None:
         while not done.wait(SAMPLE_SECONDS):
             self._total()
+            spent.peak_bytes = max(spent.peak_bytes, self._memory)
 
     def _total(self) -> dict[str, float]:
         """CPU-seconds by part, of every process seen so far."""
+        self._memory = 0
         for process in self._tree(psutil.Process()):
             with suppress(psutil.NoSuchProcess):  # it ended since; its newest figure stays
                 who, times = (process.pid, process.create_time()), process.cpu_times()
+                self._memory += process.memory_info().rss
                 if who not in self._part:
                     self._part[who] = _part(process)
                 self._newest[who] = times.user + times.system

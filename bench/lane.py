@@ -1,7 +1,8 @@
 """One variant in a process of its own, with its own JVM, draining the topic whenever it is told to.
 
 Two variants in one JVM would pay for each other's compiler and garbage. T gets the session that a tutorial builds:
-Spark's and Delta's own defaults, but for master and heap. S and P get penstock's, with its settings for small tables.
+Spark's and Delta's own defaults, but for master and heap. The others on Spark get penstock's, with its settings for
+small tables. Nothing of penstock is imported here but by those: other frameworks have environments of their own.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bench.cpu import CpuMeter, Spent
-from bench.variants import VARIANTS, Job
+from bench.job import Job
+from bench.roster import ROSTER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HERE = Path(__file__).resolve().parent.parent
 CORES = 2
 HEAP = "4g"
 
@@ -30,11 +33,15 @@ HEAP = "4g"
 class Lane:
     """The handle of such a process."""
 
-    def __init__(self, variant: str, bootstrap: str, batch_rows: int, folder: Path) -> None:
+    def __init__(self, variant: str, bootstrap: str, batch_rows: int, folder: Path, peers: Path | None = None) -> None:
         self.variant, self.folder = variant, folder / variant
         self.folder.mkdir()
-        command = [sys.executable, "-m", "bench.lane", variant, bootstrap, str(batch_rows), str(self.folder)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        python = str(peers) if peers and ROSTER[variant].peer else sys.executable
+        command = [python, "-m", "bench.lane", variant, bootstrap, str(batch_rows), str(self.folder)]
+        environment = {**os.environ, **ROSTER[variant].environment}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=HERE
+        )
 
     def job(self, number: int) -> Path:
         return self.folder / str(number)
@@ -58,20 +65,23 @@ class Lane:
 
 
 def main() -> None:
-    variant, bootstrap, batch_rows, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
+    name, bootstrap, batch_rows, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     answers = _private_output(folder / "lane.log")
-    spark = tutorial_session(folder) if variant == "T" else penstock_session(folder)
-    meter = CpuMeter()
+    variant = ROSTER[name]
+    spark = SESSIONS[variant.session](folder) if variant.session else None
+    drain, meter = variant.find(), CpuMeter()
     for line in sys.stdin:
-        job = Job(spark, bootstrap, batch_rows, folder / line.strip())
+        job = Job(bootstrap, batch_rows, folder / line.strip(), spark)
         job.folder.mkdir()
-        spark._jvm.System.gc()  # type: ignore[union-attr]  # no drain pays for the rubbish of the one before
-        if variant == "P":
+        if spark is not None:
+            spark._jvm.System.gc()  # type: ignore[union-attr]  # no drain pays for the rubbish of the one before
+        if spark is not None and variant.drain.startswith("bench.ours:"):
             wake(spark)
         with meter.measure() as spent:
-            VARIANTS[variant](job)
+            drain(job)
         os.write(answers, (json.dumps(asdict(spent)) + "\n").encode())
-    spark.stop()
+    if spark is not None:
+        spark.stop()
 
 
 def wake(spark: SparkSession) -> None:
@@ -113,6 +123,9 @@ def tutorial_session(folder: Path) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+SESSIONS = {"tutorial": tutorial_session, "penstock": penstock_session}
 
 
 def _private_output(log: Path) -> int:

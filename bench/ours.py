@@ -1,0 +1,42 @@
+"""The main job as a pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.job import Job
+from penstock import DeadLetters, Delta, Json, Kafka, Pace, Pipeline, Sink
+from penstock.dev.payments import SCHEMA
+
+CHECKS: list[dict[str, Any]] = [
+    {"name": "positive_amount", "rule": "amount > 0"},
+    {"name": "known_currency", "rule": "currency IN ('EUR', 'USD', 'GBP', 'CHF')"},
+]
+STEPS = [{"select": ["*", "to_date(event_time) AS event_date"]}]
+
+
+def penstock(job: Job) -> None:
+    """`penstock run --once`, in this process and session."""
+    _run(job)
+
+
+def checked(job: Job) -> None:
+    """With two simple checks and a column by SQL."""
+    _run(job, checks=CHECKS, steps=STEPS)
+
+
+def _run(job: Job, **sections: Any) -> None:
+    from penstock.engine.run import RunOptions, run
+    from penstock.observe.events import nowhere
+
+    pipeline = Pipeline(
+        name="bench",
+        folder=job.folder,
+        source=Kafka(brokers=(job.bootstrap,), topics=(job.topic,)),
+        decode=Json(schema=SCHEMA),
+        sinks={"lake": Sink(to=Delta(table=str(job.table)))},
+        dead_letters=DeadLetters(delta=str(job.dead_letters)),
+        pace=Pace(max_rows=job.batch_rows),
+        **sections,
+    )
+    run(pipeline, RunOptions(once=True), nowhere, spark=job.spark)

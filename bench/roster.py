@@ -1,0 +1,51 @@
+"""Who takes part: the tutorial's script, tuned Spark, hand-rolled loops, other frameworks, penstock, and two limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Literal
+
+from bench.job import Job
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to do the main job."""
+
+    title: str
+    drain: str
+    """`module:function`, called with the Job."""
+    session: Literal["", "tutorial", "penstock"] = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    peer: bool = False
+    """Runs in the environment of the other frameworks (requirements-peers.lock)."""
+    counted: bool = True
+    """Leaves tables that can be counted; a limit leaves none."""
+    group: Literal["main", "checks", "limit"] = "main"
+
+    def find(self) -> Callable[[Job], None]:
+        module, _, name = self.drain.partition(":")
+        found: Callable[[Job], None] = getattr(import_module(module), name)
+        return found
+
+
+WITHOUT_NATIVE = {"PENSTOCK_NATIVE": "0"}
+ROSTER = {
+    "T": Variant("the tutorial's script, in a tutorial's session", "bench.scripts:tutorial", "tutorial"),
+    "S": Variant("the same script, in penstock's session", "bench.scripts:tutorial", "penstock"),
+    "A": Variant("`from_json` once, behind observe(), in penstock's session", "bench.scripts:tuned", "penstock"),
+    "O": Variant("a loop: confluent-kafka, orjson, deltalake", "bench.loops:by_orjson"),
+    "L": Variant("a loop: confluent-kafka, pyarrow.json, deltalake", "bench.loops:by_pyarrow"),
+    "L2": Variant("that loop in two processes", "bench.loops:in_two_processes"),
+    "B": Variant("Bytewax, orjson, deltalake", "bench.peers:bytewax", peer=True),
+    "Q": Variant("Quix Streams, orjson, deltalake", "bench.peers:quix", peer=True),
+    "Y": Variant("penstock without its native decoder", "bench.ours:penstock", "penstock", WITHOUT_NATIVE),
+    "P": Variant("penstock", "bench.ours:penstock", "penstock"),
+    "TC": Variant("the script with two checks and a column", "bench.scripts:checked", "penstock", group="checks"),
+    "PC": Variant("penstock with two checks and a column", "bench.ours:checked", "penstock", group="checks"),
+    "N": Variant("limit: Spark reads alone", "bench.scripts:nowhere", "penstock", counted=False, group="limit"),
+    "C": Variant("limit: confluent-kafka reads", "bench.loops:reads", counted=False, group="limit"),
+}  # fmt: skip
+QUICK = ("T", "S", "P")
