@@ -19,6 +19,7 @@ from penstock.cli import (
     plan,
     preview,
     run,
+    schema,
     status,
     validate,
     version,
@@ -47,6 +48,7 @@ app.command()(jars.jars)
 app.command()(version.version)
 app.add_typer(checkpoint.app, name="checkpoint")
 app.add_typer(dev.app, name="dev")
+app.add_typer(schema.app, name="schema")
 
 
 def main() -> None:

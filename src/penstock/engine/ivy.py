@@ -86,11 +86,20 @@ def _telling(line: str) -> bool:
 def _module(jars: Sequence[Jar]) -> str:
     wanted = "\n".join(
         f"  <dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
-        ' transitive="false"/>'
+        f' transitive="false">{_other_than_a_jar(jar)}</dependency>'
         for jar in jars
     )
-    head = '<ivy-module version="2.0"><info organisation="penstock" module="jars"/><dependencies>'
+    space = 'version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"'
+    head = f'<ivy-module {space}><info organisation="penstock" module="jars"/><dependencies>'
     return f"{head}\n{wanted}\n</dependencies></ivy-module>\n"
+
+
+def _other_than_a_jar(jar: Jar) -> str:
+    """Names the file to fetch, where it is not the module's plain jar."""
+    if not jar.classifier and jar.ext == "jar":
+        return ""
+    ext = quoteattr(jar.ext)
+    return f"<artifact name={quoteattr(jar.artifact)} type={ext} ext={ext} m:classifier={quoteattr(jar.classifier)}/>"
 
 
 def _ivy_jar() -> Path:

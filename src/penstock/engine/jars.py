@@ -30,6 +30,8 @@ class Jar:
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
+    ext: str = "jar"
 
     @property
     def coordinates(self) -> str:
@@ -37,7 +39,7 @@ class Jar:
 
     @property
     def file(self) -> str:
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.artifact}-{self.version}.{self.ext}"
 
 
 def ensure(name: str, progress: Progress | None = None) -> list[Path]:
