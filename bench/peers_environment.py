@@ -19,7 +19,17 @@ def environment() -> Path:
     if not stamp.exists() or stamp.read_text() != digest:
         print("making .venv-peers for Bytewax and Quix", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", LOCK]
+        pip: list[str | Path] = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "-r",
+            LOCK,
+        ]
         subprocess.run(pip, check=True)
         stamp.write_text(digest)
     return python

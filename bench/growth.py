@@ -1,0 +1,176 @@
+"""How the cost of a row grows:  python -m bench.growth [--full]
+
+With the number of rows, of partitions, of sinks, and with the size of events: one of them at a time, the others as in
+the main job. One warm process; each cell is the better of two drains, in CPU-seconds of the process tree, without what
+a drain of an empty topic costs. Flat is good; for sinks, less than in proportion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from bench.cpu import CpuMeter
+from bench.lane import CORES, HEAP, penstock_session, wake
+from penstock import Delta, Json, Kafka, Pace, Pipeline, Sink
+from penstock.dev.kafka import ensure_topic, up
+from penstock.dev.payments import SCHEMA, payments
+
+MAIN_ROWS, MAIN_PARTITIONS, BATCH_ROWS = 1_000_000, 4, 250_000
+PLAIN = "id BIGINT NOT NULL, text STRING"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One drain: what of it differs from the main job."""
+
+    axis: str
+    label: str
+    rows: int = MAIN_ROWS
+    partitions: int = MAIN_PARTITIONS
+    sinks: int = 1
+    event_bytes: int = 0
+    """0: payments; else plain events of this size."""
+
+    @property
+    def topic(self) -> str:
+        return f"g-{self.rows}-{self.partitions}-{self.event_bytes}"
+
+
+def cells(full: bool) -> list[Cell]:
+    rows = [100_000, 1_000_000, 10_000_000 if full else 3_000_000]
+    sizes = {100: 1_000_000, 1_000: 300_000, 10_000: 60_000, 100_000: 6_000}
+    return [
+        *(Cell("rows", f"{count:,}", rows=count) for count in rows),
+        *(Cell("partitions", str(count), partitions=count) for count in (1, 4, 12, 48)),
+        *(Cell("sinks", str(count), sinks=count) for count in (1, 2, 5)),
+        *(Cell("event size", f"{size:,} B", rows=count, event_bytes=size) for size, count in sizes.items()),
+    ]
+
+
+def fill(bootstrap: str, cell: Cell) -> None:
+    ensure_topic(bootstrap, cell.topic, cell.partitions)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "log_level": 0})
+    for number, (key, value) in enumerate(_events(cell)):
+        while True:
+            try:
+                producer.produce(cell.topic, value, key, partition=number % cell.partitions)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+    producer.flush()
+
+
+def _events(cell: Cell) -> Iterator[tuple[bytes, bytes | None]]:
+    if not cell.event_bytes:
+        yield from ((event.key, event.value) for event in payments(cell.rows, bad_share=0.001))
+        return
+    text = b"x" * max(1, cell.event_bytes - 40)
+    yield from ((b"%d" % number, b'{"id": %d, "text": "%s"}' % (number, text)) for number in range(cell.rows))
+
+
+class Growth:
+    """A broker, a session, and the drains."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self.broker = up(folder, child=True)
+        stack.callback(self.broker.stop)
+        self.spark = penstock_session(folder)
+        stack.callback(self.spark.stop)
+        self.meter = CpuMeter(without=self.broker.pid)
+        self.drains = 0
+
+    def cost(self, cell: Cell) -> float:
+        """CPU-seconds of a drain into new tables."""
+        from penstock.engine.run import RunOptions, run
+        from penstock.observe.events import nowhere
+
+        self.drains += 1
+        folder = self.folder / f"d{self.drains}"
+        folder.mkdir()
+        pipeline = Pipeline(
+            name="growth",
+            folder=folder,
+            source=Kafka(brokers=(self.broker.bootstrap,), topics=(cell.topic,)),
+            decode=Json(schema=PLAIN if cell.event_bytes else SCHEMA),
+            sinks={f"lake{number}": Sink(to=Delta(table=f"./lake{number}")) for number in range(cell.sinks)},
+            pace=Pace(max_rows=BATCH_ROWS),
+        )
+        self.spark._jvm.System.gc()  # type: ignore[union-attr]
+        wake(self.spark)
+        with self.meter.measure() as spent:
+            run(pipeline, RunOptions(once=True), nowhere, spark=self.spark)
+        return spent.cpu_seconds
+
+
+def main() -> int:
+    asked = _arguments()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-growth-")))
+        growth = Growth(folder, stack)
+        told = measured(growth, cells(asked.full))
+    print(report(told))
+    if asked.json:
+        asked.json.write_text(json.dumps(told, indent=2) + "\n")
+    return 0
+
+
+def measured(growth: Growth, wanted: list[Cell]) -> list[dict[str, Any]]:
+    bootstrap = growth.broker.bootstrap
+    empty, warm = Cell("", "", rows=0), Cell("", "", rows=MAIN_ROWS)
+    for cell in {each.topic: each for each in (empty, warm, *wanted)}.values():
+        _say(f"producing {cell.rows:,} events into {cell.topic}")
+        fill(bootstrap, cell)
+    for number in range(3):
+        _say(f"warm-up {number}: {growth.cost(warm):.1f} CPU-s")
+    fixed = min(growth.cost(empty) for _ in range(3))
+    _say(f"an empty topic: {fixed:.2f} CPU-s")
+    told = []
+    for cell in wanted:
+        seconds = min(growth.cost(cell) for _ in range(2)) - fixed
+        _say(f"{cell.axis} {cell.label}: {seconds:.2f} CPU-s, {seconds / cell.rows * 1e6:.2f} us a row")
+        told.append({"axis": cell.axis, "label": cell.label, "rows": cell.rows, "cpu_seconds": seconds})
+    return told
+
+
+def report(told: list[dict[str, Any]]) -> str:
+    lines = [
+        "",
+        f"Cost of a row, {CORES} cores, {HEAP} heap, batches of {BATCH_ROWS:,}; load at the end {os.getloadavg()[0]:.1f}",
+        "",
+        "| | | CPU-s | us of CPU a row | against the first |",
+        "|---|---|---|---|---|",
+    ]
+    first: dict[str, float] = {}
+    for each in told:
+        cost = each["cpu_seconds"] / each["rows"] * 1e6
+        ratio = cost / first.setdefault(each["axis"], cost)
+        lines.append(f"| {each['axis']} | {each['label']} | {each['cpu_seconds']:.2f} | {cost:.2f} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.growth", description="How the cost of a row grows.")
+    parser.add_argument("--full", action="store_true", help="ten million rows instead of three at the most")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
