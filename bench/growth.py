@@ -148,7 +148,7 @@ def measured(growth: Growth, wanted: list[Cell]) -> list[dict[str, Any]]:
 def report(told: list[dict[str, Any]]) -> str:
     lines = [
         "",
-        f"Cost of a row, {CORES} cores, {HEAP} heap, batches of {BATCH_ROWS:,}; load at the end {os.getloadavg()[0]:.1f}",
+        f"Cost of a row, {CORES} cores, {HEAP} heap, batches of {BATCH_ROWS:,}; load {os.getloadavg()[0]:.1f}",
         "",
         "| | | CPU-s | us of CPU a row | against the first |",
         "|---|---|---|---|---|",
