@@ -119,6 +119,27 @@ def test_a_marker_that_was_moved_back_is_found(shop: Make) -> None:
     assert deep.exact, words(deep)
 
 
+def test_sinks_that_write_to_one_topic_are_told_apart_by_a_header(
+    kafka: DevKafka, tmp_path: Path, spark: SparkSession
+) -> None:
+    case = Shop(tmp_path, kafka.bootstrap, f"audited{next(_numbers)}", partitions=2)
+    shared = case.topics["feed"]
+    case.spec["sinks"]["alarm"]["kafka"] = {"topic": shared, "value": "raw"}
+    case.spec["sinks"]["copy"] = {"kafka": {"topic_from": f"if(amount > 4000, '{shared}', '{case.topics['alarm']}')"}}
+    case.write()
+    case.produce(1000)
+    run_once(spark, case)
+    found = judged(case, deep=True)
+    assert found.exact, words(found)
+    assert found.sinks["feed"].written == found.sinks["copy"].written > found.sinks["alarm"].written > 0
+    copied = next(each for each in read(case.bootstrap, shared) if ("penstock.sink", b"alarm") in each.headers)
+    producer = Producer({"bootstrap.servers": case.bootstrap})
+    producer.produce(shared, copied.value, headers=list(copied.headers))
+    assert producer.flush(30) == 0
+    again = judged(case, deep=True)
+    assert {name: sink.doubled for name, sink in again.sinks.items() if sink.doubled} == {"alarm": 1}
+
+
 def test_without_a_broker_the_tables_are_judged_and_the_topics_are_unproven(shop: Make) -> None:
     case = shop()
     away = load_pipeline(case.file)

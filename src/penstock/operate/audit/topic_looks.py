@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -11,8 +11,8 @@ from penstock.operate.audit.findings import Finding
 from penstock.operate.audit.look import Look
 from penstock.operate.audit.markers import marker_findings
 from penstock.operate.audit.scope import Scope
-from penstock.operate.audit.topics import KafkaTopics, TopicReader
-from penstock.sinks.kafka import Topic
+from penstock.operate.audit.topics import KafkaTopics, Named, TopicReader
+from penstock.sinks.kafka import Topic, shares_topics
 from penstock.sinks.kafka.clusters import address
 from penstock.sinks.kafka.names import DEAD_LETTERS
 
@@ -44,8 +44,9 @@ def look_at_topics(
     try:
         bootstrap = bootstrap_of(pipeline) if wanted else ""
         for at in dict.fromkeys(_address(sinks[name], bootstrap) for name in wanted):
-            mine = {name: looks[name] for name in wanted if _address(sinks[name], bootstrap) == at}
-            _cluster(connect(at), mine, sinks, pipeline, scope, deep=deep)
+            there = {name: sink for name, sink in sinks.items() if _address(sink, bootstrap) == at}
+            mine = {name: looks[name] for name in wanted if name in there}
+            _cluster(connect(at), mine, there, pipeline, scope, deep=deep)
     except PenstockError as error:
         for name, look in looks.items():
             if look.account.written and look.reader is None:
@@ -69,12 +70,31 @@ def _cluster(
         looks.get(finding.sink or "", first).findings.append(finding)
     for name, look in looks.items():
         topics = _topics(name, sinks, reader, pipeline)
-        shared = [other for other, sink in sinks.items() if other != name and _fixed(sink) in topics]
-        if shared:
-            what = f"sink {name}: sink {shared[0]} writes to the same topic, and records do not say which sent them."
-            look.findings += [Finding("unproven", what, name, look.account.written)] if deep else []
+        if deep and _among_letters(name, sinks):
+            what = f"sink {name}: the dead letters go to the same topic, and records do not say which sent them."
+            look.findings.append(Finding("unproven", what, name, look.account.written))
         elif deep:
-            look.reader, look.excuse = reader.rows(topics, pipeline.name), reader.cut(topics)
+            named = _named(name, sinks, topics)
+            if named is not None and _fixed(sinks[name]) is None:
+                topics = [topic for topic in reader.topics() if topic not in (pipeline.source.topics or ())]
+            look.reader, look.excuse = reader.rows(topics, pipeline.name, named), reader.cut(topics)
+
+
+def _among_letters(name: str, sinks: Mapping[str, Topic | str]) -> bool:
+    letters = sinks.get(DEAD_LETTERS)
+    others = [sink for sink in sinks if sink != name] if name == DEAD_LETTERS else [DEAD_LETTERS]
+    return letters is not None and any(_fixed(sinks[other]) == _fixed(sinks[name]) for other in others)
+
+
+def _named(name: str, sinks: Mapping[str, Topic | str], topics: Iterable[str]) -> Named | None:
+    """How to tell the records of this sink from those of others in the same topics; None if there are no others."""
+    with_options = {each: sink for each, sink in sinks.items() if isinstance(sink, Topic)}
+    if name not in with_options or not shares_topics(name, with_options):
+        return None
+    taken = {_fixed(sink) for other, sink in sinks.items() if other != name}
+    rivals = [each for each, sink in with_options.items() if each != name and sink.topic is None]
+    several = with_options[name].topic is None and bool(rivals)
+    return Named(name, frozenset() if several else frozenset(topics) - {topic for topic in taken if topic})
 
 
 def _topics(name: str, sinks: Mapping[str, Topic | str], reader: TopicReader, pipeline: Pipeline) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from penstock.operate.audit.lineage import Piece
 from penstock.sinks.kafka.client import Client
 from penstock.sinks.kafka.directory import Directory
 from penstock.sinks.kafka.marker import Marker, Markers
-from penstock.sinks.kafka.names import MARKERS, OFFSET, PARTITION, PIPELINE, TOPIC
+from penstock.sinks.kafka.names import MARKERS, OFFSET, PARTITION, PIPELINE, SINK, TOPIC
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 STAGE = "penstock.stage"
 ROWS = 50_000
 """Records that are held as Python objects at once."""
+
+
+class Named(NamedTuple):
+    """A sink whose records say that they are its own, because another one may write to the same topics."""
+
+    sink: str
+    alone: frozenset[str]
+    """Topics in which records that do not say it are its own: they were sent when it was the only one there."""
 
 
 class TopicReader(Protocol):
@@ -40,7 +48,7 @@ class TopicReader(Protocol):
         """Every topic that may hold output."""
         ...
 
-    def rows(self, topics: Iterable[str], pipeline: str) -> RowReader: ...
+    def rows(self, topics: Iterable[str], pipeline: str, sink: Named | None = None) -> RowReader: ...
 
     def cut(self, topics: Iterable[str]) -> str:
         """Why records may rightly be gone from these topics (retention, compaction); empty if they may not."""
@@ -62,8 +70,8 @@ class KafkaTopics:
     def topics(self) -> list[str]:
         return sorted(name for name in self.directory.topics() if name != MARKERS)
 
-    def rows(self, topics: Iterable[str], pipeline: str) -> RowReader:
-        return TopicRows(self.client, tuple(topics), pipeline)
+    def rows(self, topics: Iterable[str], pipeline: str, sink: Named | None = None) -> RowReader:
+        return TopicRows(self.client, tuple(topics), pipeline, sink)
 
     def cut(self, topics: Iterable[str]) -> str:
         names = tuple(topics)
@@ -82,6 +90,8 @@ class TopicRows:
     client: Client
     topics: tuple[str, ...]
     pipeline: str
+    sink: Named | None = None
+    """Only records of this sink, where others write to the same topics."""
     anonymous: int = 0
     """Records of other writers."""
 
@@ -101,10 +111,16 @@ class TopicRows:
         try:
             if told[PIPELINE].decode() != self.pipeline:
                 raise KeyError(PIPELINE)
+            if self.sink is not None and self._is_of_another(told, message.topic() or "", self.sink):
+                return
             key = told[TOPIC].decode(), int(told[PARTITION]), told[STAGE].decode() if STAGE in told else None
             held.setdefault(key, []).append(int(told[OFFSET]))
         except (KeyError, ValueError, AttributeError, TypeError):
             self.anonymous += 1
+
+    @staticmethod
+    def _is_of_another(told: dict[str, Any], topic: str, sink: Named) -> bool:
+        return told[SINK].decode() != sink.sink if SINK in told else topic not in sink.alone
 
 
 def _drained(held: dict[tuple[str, int, str | None], list[int]]) -> Iterator[Piece]:

@@ -126,3 +126,10 @@ class Topic(Options):
     @property
     def exact(self) -> bool:
         return self.delivery == "exactly_once"
+
+
+def shares_topics(sink: str, sinks: Mapping[str, Topic]) -> bool:
+    """May another of these sinks of one cluster write to a topic of this one? Then records say which of them it was."""
+    mine = sinks[sink].topic
+    others = (other.topic for name, other in sinks.items() if name != sink)
+    return any(mine is None or other is None or other == mine for other in others)

@@ -18,7 +18,7 @@ from penstock import failpoints
 from penstock.errors import PenstockError, Unavailable
 from penstock.schemas.contract import Registry
 from penstock.sinks.contract import Frozen, Receipt, Target, Undone, WriteKey
-from penstock.sinks.kafka import Topic
+from penstock.sinks.kafka import Topic, shares_topics
 from penstock.sinks.kafka.attempt import Attempt, Fenced
 from penstock.sinks.kafka.changes import Changes
 from penstock.sinks.kafka.client import Client, Sending
@@ -110,6 +110,7 @@ class KafkaCommitter:
             headers=bool(wanted.headers),
             limits=self.directory.limits(None if wanted.topic is None else [wanted.topic]),
             registered=self.registrar.values(sink, wanted, columns) if wanted.has_schema else None,
+            named=shares_topics(sink, self.options),
         )
 
     def verify(self, frozen: Mapping[str, Frozen], key: WriteKey) -> None:
@@ -211,8 +212,8 @@ class KafkaCommitter:
             exact = [share for sink, share in frozen.items() if self._exactly(sink)]
             self.changes.complete(exact, attempt.produce(chain.from_iterable(map(messages, exact))), key)
             attempt.flush()
+            shown = self._show(attempt, ranges)  # before the marker: if it is refused, nobody waits for that one's fate
             attempt.mark(marker)
-            shown = self._show(attempt, ranges)
             attempt.commit()
         except Fenced:
             return self._settled(key, known)

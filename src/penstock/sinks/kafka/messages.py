@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from penstock.sinks.contract import Frozen, FrozenFile
 from penstock.sinks.kafka.frozen import ORIGIN, Place
-from penstock.sinks.kafka.names import OFFSET, PARTITION, PIPELINE, TOPIC
+from penstock.sinks.kafka.names import OFFSET, PARTITION, PIPELINE, SINK, TOPIC
 
 ROWS = 16_384
 """Rows that are in memory at once as Python objects."""
@@ -37,13 +37,13 @@ class _Piece(NamedTuple):
 
 def messages(frozen: Frozen) -> Iterator[Message]:
     """Every row of a sink's share, in order. Two files at once are read only where their ranges overlap."""
-    stage, pipeline = Path(frozen.target["stage"]), frozen.target.get("pipeline")
+    stage, sender = Path(frozen.target["stage"]), _sender(frozen)
     for pieces in _apart(frozen.files):
         if len(pieces) == 1:
             for rows in _batches(stage, pieces[0].file):
-                yield from _of(rows, pipeline)
+                yield from _of(rows, sender)
         else:
-            each = [_placed(stage, piece.file, pipeline) for piece in pieces]
+            each = [_placed(stage, piece.file, sender) for piece in pieces]
             yield from map(itemgetter(1), heapq.merge(*each, key=itemgetter(0)))
 
 
@@ -91,18 +91,24 @@ def _batches(stage: Path, file: FrozenFile) -> Iterator[pa.RecordBatch]:
         yield from reader.iter_batches(batch_size=ROWS)
 
 
-def _placed(stage: Path, file: FrozenFile, pipeline: str | None) -> Iterator[_Placed]:
+def _sender(frozen: Frozen) -> Headers:
+    """Headers that say who sends; none, where records are not to say where they came from."""
+    told = ((PIPELINE, frozen.target.get("pipeline")), (SINK, frozen.target.get("named")))
+    return [(name, value.encode()) for name, value in told if value]
+
+
+def _placed(stage: Path, file: FrozenFile, sender: Headers) -> Iterator[_Placed]:
     for rows in _batches(stage, file):
         places = map(Place, *(rows[name].to_pylist() for name in ORIGIN))
-        yield from zip(places, _of(rows, pipeline), strict=True)
+        yield from zip(places, _of(rows, sender), strict=True)
 
 
-def _of(rows: pa.RecordBatch, pipeline: str | None) -> Iterator[Message]:
-    """These rows as messages; with `pipeline`, each says in its headers where it came from."""
+def _of(rows: pa.RecordBatch, sender: Headers) -> Iterator[Message]:
+    """These rows as messages; with a sender, each says in its headers where it came from."""
     topics, values, keys = (rows[name].to_pylist() for name in ("topic", "value", "key"))
     headers = _own(rows["headers"])
-    if pipeline is not None:
-        headers = _with_origin(rows, pipeline, headers)
+    if sender:
+        headers = _with_origin(rows, sender, headers)
     return zip(topics, values, keys, headers, strict=False)  # the headers may be endless
 
 
@@ -113,13 +119,12 @@ def _own(headers: pa.Array) -> Iterable[Headers]:
     return [[(one["key"], one["value"]) for one in row or ()] for row in headers.to_pylist()]
 
 
-def _with_origin(rows: pa.RecordBatch, pipeline: str, own: Iterable[Headers]) -> Iterator[Headers]:
+def _with_origin(rows: pa.RecordBatch, sender: Headers, own: Iterable[Headers]) -> Iterator[Headers]:
     """Lineage headers, then the row's own. They are most of what a message costs: little is made anew for each."""
-    who = (PIPELINE, pipeline.encode())
     topics, partitions = _shared(TOPIC, rows["_topic"]), _shared(PARTITION, rows["_partition"])
     offsets = rows["_offset"].cast(pa.string()).cast(pa.binary()).to_pylist()
     for topic, partition, offset, more in zip(topics, partitions, offsets, own, strict=False):
-        yield [topic, partition, (OFFSET, offset), who, *more]
+        yield [topic, partition, (OFFSET, offset), *sender, *more]
 
 
 def _shared(name: str, values: pa.Array) -> Iterable[tuple[str, bytes]]:

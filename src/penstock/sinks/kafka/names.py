@@ -14,6 +14,8 @@ TOPIC, PARTITION, OFFSET, PIPELINE = (
     "penstock.pipeline",
 )
 """Headers of every record: where its row came from, and who sent it. The audit of a topic rests on them."""
+SINK = "penstock.sink"
+"""A header of records in a topic that two sinks of the pipeline write to: which of them it was."""
 
 
 def transactional_id(app: str, shard: int = SHARD) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.sinks.kafka.names import OFFSET, PARTITION, PIPELINE, TOPIC
+from penstock.sinks.kafka.names import OFFSET, PARTITION, PIPELINE, SINK, TOPIC
 
 RECORD = 61 + 36
 """Bytes of a record batch's own fields, and of one record's: its length, times, and the lengths of its parts."""
@@ -23,10 +23,11 @@ def sizes(key: pa.Array, value: pa.Array, headers: pa.Array) -> Sizes:
     return RECORD + _lengths(key) + _lengths(value) + _of_lists(headers)
 
 
-def lineage_bytes(topics: pa.Array, pipeline: str) -> Sizes:
-    """Bytes of the headers that say where a row came from."""
+def lineage_bytes(topics: pa.Array, pipeline: str, sink: str | None = None) -> Sizes:
+    """Bytes of the headers that say where a row came from, and which sink it is of."""
     names = sum(len(name) + HEADER for name in (TOPIC, PARTITION, OFFSET, PIPELINE))
-    return names + _lengths(topics) + 2 * NUMBER + len(pipeline.encode())
+    named = 0 if sink is None else len(SINK) + HEADER + len(sink.encode())
+    return names + named + _lengths(topics) + 2 * NUMBER + len(pipeline.encode())
 
 
 def _lengths(array: pa.Array) -> Sizes:

@@ -28,6 +28,8 @@ class KafkaTarget:
     """Topic -> most bytes of a record, of every topic that a row may go to."""
     registered: Registered | None = None
     """The schema of the values, where they have one."""
+    named: bool = False
+    """Does each record say which sink sent it? Where another one writes to the same topic."""
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -46,7 +48,9 @@ class KafkaTarget:
 
     def to_json(self) -> dict[str, Any]:
         schema = {"schema_id": self.registered.schema.id} if self.registered else {}
-        return {"stage": self.stage, "topic": self.topic, "value": self.value, "pipeline": self.pipeline, **schema}
+        named = {"named": self.sink} if self.named else {}
+        own = {"stage": self.stage, "topic": self.topic, "value": self.value, "pipeline": self.pipeline}
+        return {**own, **schema, **named}
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class KafkaWriter:
     def _refused(self, made: pa.RecordBatch) -> list[Misfit]:
         """Rows whose topic does not exist, or is too small for them."""
         topics, size = made["topic"], sizes(made["key"], made["value"], made["headers"])
-        size += lineage_bytes(made["_topic"], self.target.pipeline)
+        size += lineage_bytes(made["_topic"], self.target.pipeline, self.target.sink if self.target.named else None)
         place = pc.index_in(topics, value_set=self._names)
         known = place.is_valid().to_numpy(zero_copy_only=False)
         limit = np.zeros(len(size), np.int64)
