@@ -38,7 +38,7 @@ broker: setup ## tests with a real Kafka
 	@$(BIN)/python -m pytest tests/broker tests/pipelines
 
 faults: setup ## kill -9 at every step of a batch, all of them
-	@$(BIN)/python -m pytest tests/faults
+	@$(BIN)/python -m pytest tests/faults tests/broker/test_remote_state.py tests/contracts/test_ledger_files.py
 
 bench: native ## every peer, penstock with and without its native decoder, limits; into bench/results (45 minutes)
 	@$(BIN)/python -m bench.main
