@@ -89,7 +89,7 @@ def say_other_code(plan: Plan, intent: Intent, manifest: Manifest | None, publis
 
 @contextmanager
 def way_out(intent: Intent) -> Iterator[None]:
-    """Adds to an error that only a person can end how to end it: a run tries a half-published batch for ever."""
+    """Adds to an error that only a person can end how to end it: no try will ever finish a half-published batch."""
     try:
         yield
     except TableChanged as error:
