@@ -1,4 +1,4 @@
-"""One batch on a cluster with speculation on: the first copy of each task dawdles until a second one has begun.
+"""One batch on a cluster with speculation on: the first copy of one task dawdles, and a second one is begun.
 
 Prints how many tasks and copies there were, and what the table lost or has twice.
 """
@@ -24,20 +24,21 @@ FORCED = {
     "spark.speculation.task.duration.threshold": "1s",
 }
 STEP = """
-import os, time, uuid
+import time
 from pathlib import Path
+import pyarrow as pa
 from pyspark import TaskContext
 
 PLACE = Path(__file__).parent / "copies"
 
-def dawdle(rows):
+def dawdle(rows: pa.RecordBatch) -> pa.RecordBatch:
     task = TaskContext.get()
     if task is None or not rows.num_rows:
         return rows
     PLACE.mkdir(exist_ok=True)
     (PLACE / f"{task.partitionId()}-{task.attemptNumber()}").touch()
-    if task.attemptNumber() == 0:
-        time.sleep(12)
+    if task.attemptNumber() == 0 and task.partitionId() == 0:
+        time.sleep(30)
     return rows
 """
 

@@ -19,8 +19,9 @@ from penstock.testing.standalone import standalone
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 SLOW = """
 import time
+import pyarrow as pa
 
-def slow(rows):
+def slow(rows: pa.RecordBatch) -> pa.RecordBatch:
     if rows.num_rows:
         time.sleep(3)
     return rows
@@ -54,7 +55,7 @@ def test_an_executor_killed_in_mid_batch_is_replaced_and_the_batch_closes(tmp_pa
 
 
 def test_tasks_that_run_twice_at_once_write_their_rows_once(tmp_path: Path) -> None:
-    """Speculation is refused in a pipeline file; here it is forced, and the first copy of each task dawdles."""
+    """Speculation is refused in a pipeline file; here it is forced, and the first copy of a task dawdles."""
     child = Path(__file__).with_name("speculation_child.py")
     with standalone(tmp_path / "spark") as spark:
         order = json.dumps({"folder": str(tmp_path / "bench"), "spark": spark.settings()})

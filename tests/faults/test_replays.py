@@ -23,8 +23,9 @@ _numbers = itertools.count(1)
 WEEK_AND_A_DAY = 8 * 86_400
 SHUFFLES = """
 import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
 
-def shuffled(rows):
+def shuffled(rows: DataFrame) -> DataFrame:
     return rows.repartition("customer_id").withColumn("luck", F.rand())
 """
 SHAPES = [
