@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.sources.options import Kafka
     from penstock.spec import load_pipeline
     from penstock.stages import Check, Step
-    from penstock.triggers import Every
+    from penstock.triggers import Every, RealTime
 
 _HOME = {
     "Check": "penstock.stages",
@@ -35,6 +35,7 @@ _HOME = {
     "Pace": "penstock.pacing",
     "Pipeline": "penstock.pipeline",
     "Raw": "penstock.formats.raw",
+    "RealTime": "penstock.triggers",
     "Sink": "penstock.pipeline",
     "Step": "penstock.stages",
     "Topic": "penstock.sinks.kafka",
@@ -53,6 +54,7 @@ __all__ = [
     "Pace",
     "Pipeline",
     "Raw",
+    "RealTime",
     "Sink",
     "Step",
     "Topic",

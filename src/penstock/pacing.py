@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import PositiveInt
 
 from penstock.options import Duration, Field, Options, Wrong
-from penstock.triggers import seconds_between
+from penstock.triggers import RealTime, seconds_between
 
 
 class Pace(Options):
@@ -34,6 +34,9 @@ class Pace(Options):
 def disagreements(trigger: object, pace: Pace) -> Iterator[Wrong]:
     """A goal that the trigger cannot reach."""
     every = seconds_between(trigger)
+    if isinstance(trigger, RealTime) and pace.model_fields_set:
+        why = "in real time records are read as they come: there is no batch whose size could be chosen."
+        yield Wrong(why, "Leave `pace` out.", at=(sorted(pace.model_fields_set)[0], "[key]"))
     if pace.freshness is not None and every >= pace.freshness.seconds:
         why = f"a batch starts only every {every:g} s: a row can wait longer than that before it is even read."
         yield Wrong(why, "Write  trigger: as_fast_as_possible,  or allow more time.", at=("freshness",))

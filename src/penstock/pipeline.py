@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 
-from penstock import pacing, rules, scopes
+from penstock import pacing, realtime, rules, scopes
 from penstock.choice import Choice
 from penstock.errors import InvalidPipeline
 from penstock.observing import Observe
@@ -20,7 +20,7 @@ from penstock.registry import formats, sinks, sources
 from penstock.schemas.options import RegistryOptions, SchemaChanges
 from penstock.sql.fields import RuleText
 from penstock.stages import Check, Step, named
-from penstock.triggers import Trigger
+from penstock.triggers import RealTime, Trigger
 from penstock.verbs import Verbs
 
 
@@ -179,6 +179,13 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
         if placed.delta:
             rules.hold("dead_letters", rules.dead_letters(placed.delta, parts, info.data["state"]))
         return placed
+
+    @field_validator("trigger")
+    @classmethod
+    def _can_be_real_time(cls, trigger: Any, info: ValidationInfo) -> Any:
+        if isinstance(trigger, RealTime):
+            rules.hold("trigger", realtime.misfits(info.data))
+        return trigger
 
     @field_validator("pace")
     @classmethod

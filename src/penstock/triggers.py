@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from penstock.choice import did_you_mean
 from penstock.options import Duration, Field, Options, Wrong, all_of, detail
 
 WORDS = ("as_fast_as_possible", "available_now")
+LEAST_SECONDS = 5.0
+"""Of a batch in real time."""
 
 
 class Every(Options):
@@ -18,13 +20,27 @@ class Every(Options):
     every: Duration = Field(description="How far apart batches start.")
 
 
+def _not_too_short(value: Duration) -> Duration:
+    if value.seconds < LEAST_SECONDS:
+        raise Wrong("is at least 5 seconds: Spark takes no shorter batch.", "Write it like  5 minutes")
+    return value
+
+
+class RealTime(Options):
+    """Records pass one by one, from topic to topic, at least once; offsets are written down at this interval."""
+
+    real_time: Annotated[Duration, AfterValidator(_not_too_short)] = Field(
+        description="How often offsets are written down. A crash sends again what came since. Take minutes."
+    )
+
+
 def _trigger(value: object) -> object:
-    """`available_now`, `as_fast_as_possible`, or `{every: 10 seconds}`."""
-    if isinstance(value, Every) or (isinstance(value, str) and value in WORDS):
+    """`available_now`, `as_fast_as_possible`, `{every: 10 seconds}` or `{real_time: 5 minutes}`."""
+    if isinstance(value, Every | RealTime) or (isinstance(value, str) and value in WORDS):
         return value
-    if isinstance(value, dict) and list(value) == ["every"]:
-        return Every.model_validate(value)
-    words = ("every", *WORDS)
+    if isinstance(value, dict) and list(value) in (["every"], ["real_time"]):
+        return (Every if "every" in value else RealTime).model_validate(value)
+    words = ("every", "real_time", *WORDS)
     if isinstance(value, dict):
         strange = [word for word in value if word not in words]
         wrongs = [detail(Wrong(f"no such option.{did_you_mean(word, words)}"), (word, "[key]")) for word in strange]
@@ -35,7 +51,7 @@ def _trigger(value: object) -> object:
     raise Wrong("needs one word, or `every` with a duration.", "Write it like  available_now  or  {every: 10 seconds}")
 
 
-Trigger = Annotated[Literal["as_fast_as_possible", "available_now"] | Every, BeforeValidator(_trigger)]
+Trigger = Annotated[Literal["as_fast_as_possible", "available_now"] | Every | RealTime, BeforeValidator(_trigger)]
 
 
 def seconds_between(trigger: object) -> float:

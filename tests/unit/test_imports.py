@@ -25,8 +25,8 @@ ROOT = Path(penstock.__file__).parent
 
 BASE = {
     "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "observing", "options", "origin",
-    "pacing", "paths", "pipeline", "profiles", "ranges", "registry", "rows", "rules", "scopes", "secret", "sql",
-    "stages", "tally", "triggers", "unread", "verbs", "version",
+    "pacing", "paths", "pipeline", "profiles", "ranges", "realtime", "registry", "rows", "rules", "scopes", "secret",
+    "sql", "stages", "tally", "triggers", "unread", "verbs", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "schemas.contract", "schemas.options", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""

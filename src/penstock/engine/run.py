@@ -18,6 +18,7 @@ from penstock.engine.governor import Governor, RestartAsked
 from penstock.engine.observer import Observer
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
+from penstock.engine.realtime import RealTimeRun
 from penstock.engine.renewal import Renewal
 from penstock.engine.schemas import keeper_of, sampled, topics_of
 from penstock.engine.session import session_of
@@ -45,6 +46,7 @@ from penstock.sources.position import check_position
 from penstock.steps.flow import Flow
 from penstock.steps.functions import source_of
 from penstock.steps.learn import learn
+from penstock.triggers import RealTime
 from penstock.version import __version__
 
 if TYPE_CHECKING:
@@ -133,6 +135,10 @@ class Run:
         from pyspark.errors import StreamingQueryException
 
         cluster = Cluster(bootstrap, self.pipeline.source.isolation)
+        if isinstance(self.pipeline.trigger, RealTime):
+            return RealTimeRun(self.pipeline, self.state, self.id, self.emit, self.stopping).run(
+                self._session(), cluster, self.log, once=self.options.once
+            )
         plan, preflight = self._plan(cluster)
         batches = Batches(plan, preflight.checkpoint, cluster, self.stopping, self.governor)
         skip = plan.losses.policy != "stop"

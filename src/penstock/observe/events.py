@@ -130,6 +130,16 @@ class ProgressNotShown(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Streamed(Event):
+    """In real time a boundary was reached: offsets are written down, and this is what passed since the last one."""
+
+    batch_id: int
+    read: int
+    rejected: dict[str, int]
+    """By code; those that a check drops are here too."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnknownFields(Event):
     """Fields that the schema does not name were seen for the first time."""
 

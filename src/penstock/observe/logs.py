@@ -118,6 +118,14 @@ def _behind(event: events.Paced) -> str:
     return f"{event.backlog:,} rows behind, caught up in about {about or f'{minutes / 60:.0f} h'}"
 
 
+@_says(events.Streamed)
+def _(event: events.Streamed) -> str:
+    told = (
+        f", {sum(event.rejected.values()):,} rejected or dropped ({_counts(event.rejected)})" if event.rejected else ""
+    )
+    return f"real time: {event.read:,} records since the last boundary{told}" if event.read else ""
+
+
 @_says(events.UnknownFields)
 def _(event: events.UnknownFields) -> str:
     return f"batch {event.batch_id} has fields that the schema does not name: {_counts(event.fields)}"
