@@ -33,6 +33,8 @@ LONG_TIME = re.compile(r"[^.]*\.[0-9]{7,}(?:Z|[+-][0-9:]+)?")
 DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 EXACT = Context(prec=50)
 FAR = 10**18
+BEYOND_FLOAT = float.fromhex("0x1.ffffffp127")
+"""Halfway between the largest FLOAT and the next, which there is not."""
 
 
 class Unfit(Exception):
@@ -67,12 +69,13 @@ def double(text: str, kind: Type) -> float:
 def _nearest_float(text: str, number: float) -> float:
     """The FLOAT nearest to the text: rounding its DOUBLE again is wrong where that lies halfway between two."""
     below, above = _single(math.nextafter(number, -math.inf)), _single(math.nextafter(number, math.inf))
-    if below == above or math.isinf(number):
+    halfway = math.copysign(BEYOND_FLOAT, number) if math.isinf(below + above) else (below + above) / 2
+    if below == above or number != halfway:
         return _single(number)
-    exact, halfway = Decimal(text), Decimal(number)
-    if exact == halfway:
+    exact, middle = Decimal(text), Decimal(number)
+    if exact == middle:
         return _single(number)
-    return above if exact > halfway else below
+    return above if exact > middle else below
 
 
 def _single(number: float) -> float:
