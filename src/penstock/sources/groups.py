@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+from penstock.brokers import quiet_log
 from penstock.errors import Unavailable
 from penstock.ranges import Positions
 
 if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
     from penstock.sources.kafka import Cluster
 
 ANSWER_SECONDS = 10.0
+_readers: WeakKeyDictionary[Cluster, dict[str, Consumer]] = WeakKeyDictionary()
 
 
 def committed(cluster: Cluster, group: str, partitions: Iterable[tuple[str, int]] | None = None) -> Positions:
@@ -22,11 +27,26 @@ def committed(cluster: Cluster, group: str, partitions: Iterable[tuple[str, int]
     if wanted is not None and not wanted:
         return {}
     try:
-        asked = cluster.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])
-        found = asked[group].result(ANSWER_SECONDS).topic_partitions
+        if wanted is not None:
+            found = _reader(cluster, group).committed(wanted, timeout=ANSWER_SECONDS)
+        else:
+            asked = cluster.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])
+            found = asked[group].result(ANSWER_SECONDS).topic_partitions
     except (KafkaException, TimeoutError) as error:
         raise _refused(cluster, group, "read", error) from error
     return {(str(each.topic), int(each.partition)): int(each.offset) for each in found if each.offset >= 0}
+
+
+def _reader(cluster: Cluster, group: str) -> Consumer:
+    """A consumer that joins nothing and only asks for offsets. An admin client must not be asked: the whole process
+    dies of a broker that answers that it is not the group's coordinator (librdkafka issue 5040)."""
+    from confluent_kafka import Consumer
+
+    known = _readers.setdefault(cluster, {})
+    if group not in known:
+        settings = {"bootstrap.servers": cluster.bootstrap, "group.id": group, "enable.auto.commit": False}
+        known[group] = Consumer({**settings, "log_level": 0}, logger=quiet_log())
+    return known[group]
 
 
 def publish(cluster: Cluster, group: str, positions: Positions) -> None:
