@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -154,6 +156,16 @@ def test_without_it_json_is_decoded_in_python(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(json_native, "MODULE", "penstock_native_that_is_not_there")
     assert isinstance(Json(schema="id BIGINT").decoder(), JsonDecoder)
     assert json_native.choice().why == "pyarrow"
+
+
+def test_where_there_is_no_cargo_the_build_says_so_in_a_line_and_ends_well(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "native.py")]
+    bare = {"PATH": str(tmp_path), "CARGO_HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=bare)
+    assert re.fullmatch(
+        r"native: no cargo of version 1\.\d+ or newer here, so JSON is decoded in Python\..*\n", done.stdout
+    )
+    assert done.stderr == ""
 
 
 def test_the_crate_has_the_version_of_penstock() -> None:

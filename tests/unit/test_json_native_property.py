@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,10 +23,11 @@ some = settings(max_examples=80, deadline=None, suppress_health_check=list(Healt
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _native() -> None:
+def _native() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PENSTOCK_NATIVE", raising=False)
         need_native()
+        yield
 
 
 def agree(declared: tuple[Field, ...], batch: list[bytes | None], policy: str, kind: pa.DataType) -> None:

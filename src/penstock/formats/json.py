@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import field_validator
 
@@ -51,15 +51,11 @@ class Json(DecodeOptions):
 
     def decoder(self) -> Decoder:
         """The native decoder where it is built, else the one in Python: the same verdicts and values."""
-        from penstock.formats.json_native import NativeJsonDecoder, choice
+        from penstock.formats.json_native import json_decoder
 
-        settings: dict[str, Any] = {
-            "unknown_fields": self.unknown_fields,
-            "tombstones": self.tombstones,
-            "max_bytes": self.max_bytes.bytes,
-        }
-        if choice().module:
-            return NativeJsonDecoder(self.fields, **settings)
-        from penstock.formats.json_columns import JsonDecoder
-
-        return JsonDecoder(self.fields, **settings)
+        return json_decoder(
+            self.fields,
+            unknown_fields=self.unknown_fields,
+            tombstones=self.tombstones,
+            max_bytes=self.max_bytes.bytes,
+        )

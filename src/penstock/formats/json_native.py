@@ -16,7 +16,7 @@ from penstock.version import __version__
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.formats.contract import Decoded
+    from penstock.formats.contract import Decoded, Decoder
     from penstock.formats.types import Field
 
 MODULE = "penstock_native"
@@ -50,6 +50,18 @@ def _found() -> Choice:
     if module.__version__ != __version__:
         return Choice(None, f"pyarrow, as {MODULE} is of version {module.__version__}; mend it with  make native")
     return Choice(module, f"native {module.__version__}")
+
+
+def json_decoder(
+    fields: tuple[Field, ...], *, unknown_fields: str = "ignore", tombstones: str = "reject", max_bytes: int
+) -> Decoder:
+    """The native decoder where it is in use, else the one in Python: the same verdicts and values."""
+    settings: dict[str, Any] = {"unknown_fields": unknown_fields, "tombstones": tombstones, "max_bytes": max_bytes}
+    if choice().module:
+        return NativeJsonDecoder(fields, **settings)
+    from penstock.formats.json_columns import JsonDecoder
+
+    return JsonDecoder(fields, **settings)
 
 
 class NativeJsonDecoder:
