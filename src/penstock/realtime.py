@@ -16,6 +16,8 @@ FATES = ("reject", "drop")
 def misfits(made: Mapping[str, Any]) -> Iterator[Wrong]:
     """What of these sections does not go together with `trigger: {real_time: ...}`."""
     yield from _decode(made.get("decode"))
+    if getattr(made.get("source"), "task_rows", None) is not None:
+        yield _wrong("a partition has one task, always: `task_rows` does not go with it.")
     yield from _checks(made.get("checks", ()))
     yield from _steps(made.get("steps", ()))
     yield from _sinks({name: sink.to for name, sink in made.get("sinks", {}).items()}, made.get("source"))
@@ -46,6 +48,8 @@ def _steps(steps: Sequence[Step]) -> Iterator[Wrong]:
     for step in steps:
         if step.kind != "select":
             yield _wrong(f"step `{step.name}` is `{step.kind}`: only `select` steps run record by record.")
+        elif step.tasks is not None:
+            yield _wrong(f"step `{step.name}` has `tasks`: rows cannot be spread while they pass.")
 
 
 def _sinks(parts: Mapping[str, Any], source: Any) -> Iterator[Wrong]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, PositiveInt
 
 from penstock.options import Field, Name, Options, Wrong
 from penstock.sql.fields import ItemText, QueryText, RuleText
@@ -59,6 +59,12 @@ class Step(Options):
         "`pyspark.sql.DataFrame`, says what it takes and gives. Keeps `_topic, _partition, _offset`.",
     )
     name: Name = Field("", validate_default=False, description="For counters and errors. Default `step<n>`.")
+
+    tasks: PositiveInt | None = Field(
+        None,
+        description="Spread the rows over so many tasks in front of this step: for a heavy one. Costs a shuffle. "
+        "Default `as the source`.",
+    )
 
     exactly_one: ClassVar = KINDS
 

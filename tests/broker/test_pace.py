@@ -181,3 +181,15 @@ def test_where_the_limit_cannot_be_changed_live_the_query_is_restarted_at_a_batc
     assert len(told.of(RunStarted)) > 1
     assert max(sizes(told)) > 40
     assert ids(case) == list(range(2000))
+
+
+def test_a_hot_partition_is_split_over_tasks(
+    spark: SparkSession, kafka: DevKafka, topic: Topic, tmp_path: Path
+) -> None:
+    name = topic("orders", partitions=1)
+    produce(kafka.bootstrap, name, values(0, 1000))
+    case = ids_case(tmp_path, kafka.bootstrap, name, source={"task_rows": 250})
+    told = run_once(spark, case)
+    assert sizes(told) == [1000]
+    assert ids(case) == list(range(1000))
+    assert len(list(case.table().glob("*.parquet"))) == 4, "a file a task"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.batch import write_batch
 from penstock.engine.governor import Governor
+from penstock.engine.hints import Hints
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
@@ -32,6 +33,7 @@ class Batches:
     ) -> None:
         self.plan, self.checkpoint, self.cluster, self.stopping = plan, checkpoint, cluster, stopping
         self.governor = governor
+        self.hints = Hints(plan.pipeline, plan.emit)
         self.failure: BaseException | None = None
         self._resumed = checkpoint.planned if checkpoint.planned != checkpoint.committed else None
 
@@ -48,8 +50,11 @@ class Batches:
     def _write(self, rows: DataFrame, batch_id: int) -> None:
         began, ranges = time.monotonic(), self._ranges(batch_id)
         write_batch(self.plan, rows, batch_id, ranges)
-        if batch_id != self._resumed:  # half of its work was done by an earlier run: it tells nothing of the pace
-            self.governor.after_batch(batch_id, ranges, time.monotonic() - began)
+        if batch_id == self._resumed:
+            return  # half of its work was done by an earlier run: it tells nothing of the pace
+        seconds = time.monotonic() - began
+        self.governor.after_batch(batch_id, ranges, seconds)
+        self.hints.look(ranges, seconds, lambda: rows.sparkSession.sparkContext.defaultParallelism)
 
     def _ranges(self, batch_id: int) -> tuple[Range, ...]:
         """What Spark reads in this batch. A partition that joins with it starts at its first offset."""

@@ -71,6 +71,7 @@ def stream(
         **({"startingOffsets": positions_to_spark(start)} if start is not None else start_options(source)),
         "maxOffsetsPerTrigger": str(max_rows),
         "failOnDataLoss": str(not skip_losses).lower(),
+        **({"maxRecordsPerPartition": str(source.task_rows)} if source.task_rows is not None else {}),
     }
     return spark.readStream.format("kafka").options(**options).load()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, PositiveInt, Strict, TypeAdapter
 
 from penstock.brokers import Brokers, TopicName, some
 from penstock.choice import did_you_mean
@@ -100,6 +100,12 @@ class Kafka(Options):
     )
     isolation: Literal["committed", "uncommitted"] = Field(
         "committed", description="Whether records of aborted transactions are left out."
+    )
+
+    task_rows: PositiveInt | None = Field(
+        None,
+        description="Split a partition's share of a batch into tasks of at most so many rows, for a hot partition. "
+        "Tables and topics hold the same; only the order in which tasks run differs. Default `one task a partition`.",
     )
 
     exactly_one: ClassVar = ("topics", "pattern", "partitions")

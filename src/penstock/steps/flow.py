@@ -44,6 +44,8 @@ class Stage:
     staged: StagedStep | None = None
     multiplies: bool = False
     """May it make several rows of one record?"""
+    tasks: int | None = None
+    """Over how many tasks the rows are spread in front of it; None: they stay as they are."""
     compiled: bool = False
     """Is it SQL that runs as Arrow compute, in the worker?"""
     why: str = ""
@@ -80,6 +82,8 @@ class Builder:
             self.add(stage)
 
     def add(self, stage: Stage) -> None:
+        if stage.tasks is not None:
+            self._spread(stage.tasks)
         if stage.arrow is not None:
             self._into_arrow()
             self.gathered.append(stage.arrow)
@@ -92,6 +96,12 @@ class Builder:
     def finish(self, end: Exit, routed: tuple[str, ...] = ()) -> DataFrame:
         self._into_arrow(routed)
         return self._segment(end, REPORT)
+
+    def _spread(self, tasks: int) -> None:
+        """Spread the rows over so many tasks. The rows of one record stay together, side by side."""
+        self._into_spark()
+        place = ("_topic", "_partition", "_offset")
+        self.rows = self.rows.repartition(tasks, *place).sortWithinPartitions(*place)
 
     def _into_arrow(self, routed: tuple[str, ...] = ()) -> None:
         if self.intake is None:

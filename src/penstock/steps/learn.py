@@ -68,6 +68,7 @@ class Learner:
         for number, step in enumerate(self.pipeline.steps):
             with _at(f"steps[{number}] `{step.name}`"):
                 self._step(step)
+                self._spread(step)
         wanted = self._routes()
         return Flow(self.decode, tuple(self.stages), wanted)
 
@@ -90,6 +91,20 @@ class Learner:
         stage = Stage(step.name, "spark", self.columns, spark=apply, multiplies=query.generator is not None)
         compile_ = partial(compiled_query, columns=before, query=query, step=step.name, made=self.columns)
         self._sql(stage, compile_, given)
+
+    def _spread(self, step: Step) -> None:
+        """The stage of this step, with the tasks that it asks for."""
+        if step.tasks is None:
+            return
+        stage = self.stages[-1]
+        if stage.staged is not None:
+            raise StepRefused(
+                f"step {step.name}: `tasks` is for SQL and for functions over Arrow batches; this one is given a "
+                "DataFrame.",
+                data="Nothing was written.",
+                remedy="Spread its rows yourself:  rows.repartition(8)",
+            )
+        self.stages[-1] = replace(stage, tasks=step.tasks)
 
     def _python(self, step: Step, reference: str) -> None:
         folder = str(self.pipeline.folder)
