@@ -93,6 +93,8 @@ def test_a_record_that_fails_late_leaves_nothing_behind_in_any_column() -> None:
 def test_many_unknown_names_are_counted_alike() -> None:
     values: list[bytes | None] = [b'{"id":1,"u%d":1,"again":2,"s":{"x":1,"y":%d}}' % (i, i) for i in range(300)]
     agree("id BIGINT, s STRUCT<y: INT>", values)
+    mixed = b'{"l":[{"c%d":1,"in":{"d%d":1}}],"u%d":1,"s":{"a%d":1,"y":1,"b%d":1},"v%d":1}'
+    agree("s STRUCT<y: INT>, l ARRAY<STRUCT<in: STRUCT<z: INT>>>", [mixed % ((i,) * 6) for i in range(300)])
     agree(
         "id BIGINT", [b"{" + b",".join(b'"k%d":%d' % (i % 70, i) for i in range(count)) + b"}" for count in range(75)]
     )

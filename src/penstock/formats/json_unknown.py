@@ -7,6 +7,7 @@ the names; where it cannot be sure that the ignored part is sound it says so, an
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from json import JSONDecoder
 from typing import Any, NamedTuple
 
@@ -70,25 +71,25 @@ class UnknownFields:
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Doubtful from error
         kept = kept_text([(name, bytes(record[name])) for name in unknown]) if self._keep else None
-        top = tuple(map(escaped, unknown))
-        return Found((*top, *dict.fromkeys(self._nested_names(record))) if inside else top, kept)
+        names = dict.fromkeys(self._all_names(record)) if inside else map(escaped, unknown)
+        return Found(tuple(names), kept)
 
     def _inside(self, record: dict[str, Any]) -> list[str]:
         """Unknown names in the declared STRUCTs of the record."""
         found: list[str] = []
-        for field, where in self._top.nested:
+        for field, where in self._top.nested.items():
             if field in record and (names := where.inside(self._value(record[field]))):
                 _sure_it_is_shallow(record[field])
                 found += names
         return found
 
-    def _nested_names(self, record: dict[str, Any]) -> list[str]:
-        return [
-            name
-            for field, where in self._top.nested
-            if field in record
-            for name in where.inside(self._value(record[field]), full=True)
-        ]
+    def _all_names(self, record: dict[str, Any]) -> Iterator[str]:
+        """In the order of the record, as the scanner sees them: only the first names of a batch are counted."""
+        for name, raw in record.items():
+            if where := self._top.nested.get(name):
+                yield from where.inside(self._value(raw), full=True)
+            elif name not in self._top.names:
+                yield escaped(name)
 
 
 class _Object:
@@ -97,9 +98,9 @@ class _Object:
     def __init__(self, fields: tuple[Field, ...], where: tuple[str, ...]) -> None:
         self.where = where
         self.names = frozenset(field.name for field in fields)
-        self.nested = [
-            (field.name, _Inner(field.type, (*where, escaped(field.name)))) for field in fields if _has(field.type)
-        ]
+        self.nested = {
+            field.name: _Inner(field.type, (*where, escaped(field.name))) for field in fields if _has(field.type)
+        }
         self.shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def unknown(self, value: dict[str, Any]) -> tuple[str, ...]:
@@ -126,12 +127,15 @@ class _Inner:
             return [name for one in value for name in self.element.inside(one, full)]
         if not self.object or not isinstance(value, dict):
             return []
-        found = list(self.object.unknown(value))
-        if full:
-            found = ["/".join((*self.object.where, escaped(name))) for name in found]
-        for field, inner in self.object.nested:
-            if field in value:
-                found += inner.inside(value[field], full)
+        unknown = self.object.unknown(value)
+        if not unknown and not self.object.nested:
+            return []
+        found: list[str] = []
+        for name, inner in value.items():
+            if name not in self.object.names:
+                found.append("/".join((*self.object.where, escaped(name))) if full else name)
+            elif nested := self.object.nested.get(name):
+                found += nested.inside(inner, full)
         return found
 
 
