@@ -17,7 +17,7 @@ import pytest
 from penstock.errors import Unavailable
 from penstock.hadoop import HadoopFiles
 from penstock.testing.harness import wait_until
-from penstock.testing.hdfs import hdfs
+from penstock.testing.hdfs import hdfs, kill_name_node, start_name_node
 from penstock.testing.kafka import DevKafka
 from penstock.testing.shop import Shop
 
@@ -29,8 +29,13 @@ PLACES = ["after:intent", "after:pass", "after:freeze", "after:tables:lake", "be
 
 
 @pytest.fixture(scope="module")
-def cluster(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with hdfs(tmp_path_factory.mktemp("hdfs")) as uri:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hdfs")
+
+
+@pytest.fixture(scope="module")
+def cluster(spark: SparkSession, place: Path) -> Iterator[str]:
+    with hdfs(place) as uri:
         files = HadoopFiles(spark, uri)
 
         def answers() -> bool:
@@ -101,3 +106,32 @@ def test_a_second_driver_is_refused_and_told_who_the_first_is(cluster: str, kafk
     assert first.end() == 0, first.text
     assert case.run().popen.returncode == 0
     assert case.judged().exact
+
+
+def test_a_name_node_that_dies_and_comes_back_costs_nothing_but_time(
+    cluster: str, place: Path, kafka: DevKafka, tmp_path: Path
+) -> None:
+    case = Shop(tmp_path, kafka.bootstrap, "away", state=f"{cluster}/state/away")
+    case.produce(500)
+    process = case.start()
+    process.wait_for("batch_committed")
+    kill_name_node(place)
+    case.produce(1000)
+    process.wait_for("waiting")
+    late = case.start("--once")  # and one that is started meanwhile waits as well
+    again = start_name_node(place)
+    try:
+        began, done = time.monotonic(), len(process.events("batch_committed"))
+        process.wait_for("batch_committed", done + 1)
+        print(f"name node away: next batch {time.monotonic() - began:.1f} s after it was started again")
+        assert late.end() == 3, "the first one has the lease"
+        process.signal(signal.SIGTERM)
+        assert process.end() == 0, process.text
+        assert case.run().popen.returncode == 0
+        verdict = case.judged()
+        print(f"name node killed: {verdict}")
+        assert verdict.exact, str(verdict)
+        assert verdict.read == 1500
+    finally:
+        again.kill()
+        again.wait()

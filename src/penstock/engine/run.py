@@ -106,9 +106,11 @@ class Run:
         began = time.monotonic()
         if self.spark is not None:
             check_given(self.spark, self.pipeline.name)
-        with lease(self.state / "lease", self.pipeline.name, self.id), ExitStack() as stack, self.observer.looking():
-            reason = self._tries(stack)
-            self.observer.ended(reason)
+        with ExitStack() as held:
+            self._hold(held)
+            with ExitStack() as stack, self.observer.looking():
+                reason = self._tries(stack)
+                self.observer.ended(reason)
         seconds = round(time.monotonic() - began, 1)
         self.emit(RunEnded(pipeline=self.pipeline.name, reason=reason, batches=self.batches, seconds=seconds))
 
@@ -118,6 +120,15 @@ class Run:
         self.batches += isinstance(event, BatchCommitted)
         self.observer.heard(event)
         self._emit(event)
+
+    def _hold(self, held: ExitStack) -> None:
+        """Take the lease. A state elsewhere that does not answer is waited for, until the run is told to stop."""
+        while not self.stopping.is_set():
+            try:
+                held.enter_context(lease(self.state / "lease", self.pipeline.name, self.id))
+                return
+            except Unavailable as error:
+                self.patience.wait(error)
 
     def _tries(self, stack: ExitStack) -> str:
         while not self.stopping.is_set():

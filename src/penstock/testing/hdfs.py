@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psutil
+
 from penstock.dev.launcher import die_with_this_process
 from penstock.engine import ivy
 from penstock.engine.cache import cache_home, locked
@@ -23,6 +25,27 @@ JAR = Jar(
 )
 """The servers; the rest of Hadoop is PySpark's. 56 MB, fetched once into the cache that all projects share."""
 SERVERS = "org.apache.hadoop.hdfs.server"
+
+
+def kill_name_node(folder: Path) -> None:
+    """End the name node of the file system in this folder as a crash would."""
+    for process in psutil.process_iter(["cmdline"]):
+        line = process.info["cmdline"] or []
+        if f"{SERVERS}.namenode.NameNode" in line and any(part.startswith(f"{folder}:") for part in line):
+            process.kill()
+            process.wait(30)
+
+
+def start_name_node(folder: Path) -> subprocess.Popen[bytes]:
+    """Start it again, with the names that it had."""
+    with (folder / "hdfs.out").open("ab") as out:
+        return subprocess.Popen(
+            _command(folder, "namenode.NameNode"),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            preexec_fn=die_with_this_process,  # noqa: PLW1509 one thread
+        )
 
 
 @contextmanager
