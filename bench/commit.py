@@ -1,6 +1,6 @@
 """What a commit costs as the table grows:  python -m bench.commit [--files 200,6000] [--commits N] [--json FILE]
 
-The same batch of four files is committed by penstock and by delta-rs, in turns, to a table of so many files each. The
+The same batch of four files is committed by penstock and by delta-rs, each to a table of so many files. The
 log of these tables is written by hand; their data files do not exist, and no commit looks for them. Printed are the
 median of a commit in milliseconds and in CPU-milliseconds of the process, what the process reads for it, and what
 opening the table takes in time and memory, each in a process of its own.
@@ -130,19 +130,15 @@ def _bytes_read() -> int:
     return int(counts["rchar"])
 
 
-def table_of(found: dict[int, dict[str, dict[str, float]]]) -> str:
-    """The result as Markdown."""
-    lines = [
-        "| files | by | p50 ms | CPU ms | read a commit, KB | open s | memory MB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for files, ways in found.items():
-        for way, one in ways.items():
-            lines.append(
-                f"| {files:,} | {way} | {one['p50_ms']:.1f} | {one['cpu_ms']:.1f} | {one['read_bytes'] / 1000:.1f} "
-                f"| {one['open_s']:.2f} | {one['memory_mb']:.0f} |"
-            )
-    return "\n".join(lines)
+HEAD = "| files | by | p50 ms | CPU ms | read a commit, KB | open s | memory MB |\n|---|---|---|---|---|---|---|"
+
+
+def line(files: int, way: str, one: dict[str, float]) -> str:
+    """One way and one size, as a line of Markdown."""
+    return (
+        f"| {files:,} | {way} | {one['p50_ms']:.1f} | {one['cpu_ms']:.1f} | {one['read_bytes'] / 1000:.1f} "
+        f"| {one['open_s']:.2f} | {one['memory_mb']:.0f} |"
+    )
 
 
 def main() -> None:
@@ -152,13 +148,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures here")
     given = parser.parse_args()
     found: dict[int, dict[str, dict[str, float]]] = {}
+    print(HEAD, flush=True)
     for files in map(int, given.files.split(",")):
         with tempfile.TemporaryDirectory(prefix="penstock-commit-") as folder:
             make(f"{folder}/table", files)
             for way in WAYS:
                 shutil.copytree(f"{folder}/table", f"{folder}/{way}")
-            found[files] = {way: measured(way, f"{folder}/{way}", given.commits) for way in WAYS}
-    print(table_of(found))
+                found.setdefault(files, {})[way] = measured(way, f"{folder}/{way}", given.commits)
+                print(line(files, way, found[files][way]), flush=True)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
 
