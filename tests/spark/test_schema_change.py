@@ -32,7 +32,19 @@ def schema(*fields: dict[str, Any]) -> dict[str, Any]:
     return {"type": "record", "name": "Order", "fields": list(fields)}
 
 
+def address(*more: dict[str, Any]) -> dict[str, Any]:
+    city = {"name": "city", "type": "string"}
+    return {"type": "record", "name": "Address", "fields": [city, *more]}
+
+
+ZIP = {"name": "zip", "type": ["null", "string"], "default": None}
+NESTED = [
+    schema(ID, {"name": "home", "type": each}, {"name": "others", "type": {"type": "array", "items": "Address"}})
+    for each in (address(), address(ZIP))
+]
 VERSIONS = {
+    5: NESTED[0],
+    6: NESTED[1],
     1: schema(ID, NOTE),
     2: schema(ID, NOTE, QTY),
     3: schema(ID, QTY),
@@ -139,6 +151,28 @@ def test_a_try_that_ended_midway_is_finished_by_the_next_with_the_new_columns(be
         bench.write(values, 1, 1, plan)
     bench.write(values, 1, 1)
     assert sorted(rows(bench.table, "id, qty")) == [(1, None), (2, 7)]
+
+
+@pytest.mark.parametrize("writer", ["auto", "spark"])
+def test_a_field_inside_a_struct_or_a_list_of_structs_joins_the_tables_columns(bench: Bench, writer: Any) -> None:
+    bench.sections["sinks"] = {"lake": Sink(to=Delta(table="./lake/t", writer=writer))}
+    (bench.folder / "schemas" / "t-value" / "1.avsc").unlink()
+    put(bench.folder, 5)
+    plan = bench.plan()
+    ulm, ulm_zip = {"city": "Ulm"}, {"city": "Ulm", "zip": "89073"}
+    bench.write([framed(5, id=1, home=ulm, others=[ulm])], plan=plan)
+    put(bench.folder, 6)
+    bench.write([framed(6, id=2, home=ulm_zip, others=[ulm_zip]), framed(5, id=3, home=ulm, others=[])], 1, 1, plan)
+    bench.write([framed(6, id=4, home=ulm_zip, others=[])], 2, 3)
+    no_zip = {"city": "Ulm", "zip": None}
+    assert sorted(rows(bench.table, "id, home, others")) == [
+        (1, no_zip, [no_zip]),
+        (2, ulm_zip, [ulm_zip]),
+        (3, no_zip, []),
+        (4, ulm_zip, []),
+    ]
+    evolved = [event.columns for event in bench.told if isinstance(event, TableEvolved)]
+    assert evolved == [("home", "others")]
 
 
 def test_by_spark_the_table_gains_the_column_too(bench: Bench) -> None:

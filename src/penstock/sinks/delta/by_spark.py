@@ -18,7 +18,13 @@ from penstock.errors import SinkRefused, TableChanged, Unavailable
 from penstock.sinks.contract import Frozen, Receipt, Undone, WriteKey
 from penstock.sinks.delta import demands, history, log, ready
 from penstock.sinks.delta.changes import obstacles, tightened
-from penstock.sinks.delta.columns import check_partitioning, delta_fields, new_columns, same_partitioning
+from penstock.sinks.delta.columns import (
+    check_partitioning,
+    delta_fields,
+    new_columns,
+    same_partitioning,
+    still_to_add,
+)
 from penstock.sinks.delta.once import another_batch, first_line, patiently, told
 from penstock.sinks.delta.place import Session
 from penstock.sinks.delta.spark_table import Look, SparkTable, causes
@@ -157,6 +163,7 @@ class SparkDeltaCommitter:
     def _append(self, look: Look, frozen: Frozen, key: WriteKey, story: str) -> None:
         known = {field["name"] for field in look.state.fields}
         grows = any(field["name"] not in known for field in frozen.target["columns"])
+        grows = grows or bool(still_to_add(frozen.target, look.state))
         options = {
             "txnAppId": key.app,
             "txnVersion": key.batch_id,

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from penstock.sinks.delta import allow, demands
-from penstock.sinks.delta.columns import difference
+from penstock.sinks.delta.columns import difference, grown
 from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.types import DeltaType
 
@@ -53,7 +53,7 @@ def obstacles(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
         name = field["name"]
         if name not in known and (name not in new or name.lower() in spelled):
             yield f"column `{name}` is gone" if name not in new else f"column `{name}` is spelled otherwise"
-        elif name in known and not widens(field["type"], known[name]):
+        elif name in known and not widens(field["type"], known[name]) and not _grows(known[name], field, new):
             yield f"column `{name}` is {difference(known[name], field['type'])}"
     written = {field["name"] for field in frozen["columns"]}
     for field in demands.without_filled(state).fields:
@@ -87,8 +87,10 @@ def _columns(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
     written = {field["name"] for field in frozen["columns"]}
     for field in frozen["columns"]:
         name = field["name"]
-        if name in known:
+        if name in known and not _grows(known[name]["type"], field, new):
             yield from _column(known[name], field)
+        elif name in known:
+            continue
         elif name not in new:
             yield f"column `{name}` is gone"
         elif name.lower() in spelled:
@@ -96,6 +98,12 @@ def _columns(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
     for name, field in known.items():
         if name not in written and not field["nullable"]:
             yield f"there is a column `{name}` now that is NOT NULL"
+
+
+def _grows(table: DeltaType, written: dict[str, Any], new: Collection[str]) -> bool:
+    """Is this a column whose structs the batch is to give more fields, and does that still go?"""
+    found = difference(table, written["type"]) is not None
+    return found and written["name"] in new and grown(table, written["type"]) is not None
 
 
 def _column(table: dict[str, Any], written: dict[str, Any]) -> Iterator[str]:

@@ -32,7 +32,10 @@ def delta_fields(columns: pa.Schema, sink: str) -> list[dict[str, Any]]:
 
 
 def missing_from(state: TableState, wanted: Fields, sink: str) -> list[dict[str, Any]]:
-    """The columns that the table does not have yet, nullable. Refuses what the table cannot take."""
+    """The columns that the table lacks, nullable; and those of its own whose structs have more fields in the batch.
+
+    Refuses what the table cannot take.
+    """
     problems = [*_spelled_otherwise(state.fields, wanted), *_typed_otherwise(state.fields, wanted)]
     known, given = {field["name"] for field in state.fields}, {field["name"] for field in wanted}
     for field in state.fields:
@@ -44,7 +47,9 @@ def missing_from(state: TableState, wanted: Fields, sink: str) -> list[dict[str,
             f"the batch does not fit table {state.table}. {' '.join(problems)}",
             "Make the schema of the pipeline say what the table says, or write to another table.",
         )
-    return [{**field, "nullable": True} for field in wanted if field["name"] not in known]
+    theirs = {field["name"]: field for field in state.fields}
+    new = [{**field, "nullable": True} for field in wanted if field["name"] not in known]
+    return [*new, *(grown for field in wanted if (grown := _grown_field(theirs.get(field["name"]), field)))]
 
 
 def new_columns(state: TableState, wanted: Fields, schema: str, sink: str) -> tuple[dict[str, Any], ...]:
@@ -101,10 +106,47 @@ def difference(table: DeltaType, data: DeltaType) -> str | None:
     return next((found for pair in pairs if (found := difference(*pair))), None)
 
 
+def grown(table: DeltaType, data: DeltaType) -> DeltaType | None:
+    """The table's type with the fields that the data's structs have beside its own, nullable; None if it cannot be."""
+    if isinstance(table, str) or isinstance(data, str) or table["type"] != data["type"]:
+        return table if table == data else None
+    if table["type"] != "struct":
+        parts = [part for part in ("elementType", "keyType", "valueType") if part in table]
+        made: dict[str, DeltaType | None] = {part: grown(table[part], data[part]) for part in parts}
+        return None if None in made.values() else {**table, **made}
+    theirs = {field["name"]: field for field in table["fields"]}
+    mine = {field["name"]: field for field in data["fields"]}
+    spelled = {name.lower() for name in theirs}
+    kept = [
+        {**field, "type": grown(field["type"], mine[name]["type"])} for name, field in theirs.items() if name in mine
+    ]
+    new = [{**field, "nullable": True} for name, field in mine.items() if name not in theirs]
+    clash = len(kept) < len(theirs) or any(field["name"].lower() in spelled for field in new)
+    return None if clash or any(field["type"] is None for field in kept) else {**table, "fields": [*kept, *new]}
+
+
+def _grown_field(table: dict[str, Any] | None, wanted: dict[str, Any]) -> dict[str, Any] | None:
+    """The table's column as it is to become, if its structs gain fields; None if it stays."""
+    if table is None or difference(table["type"], wanted["type"]) is None:
+        return None
+    return {**table, "type": grown(table["type"], wanted["type"])}
+
+
+def still_to_add(target: dict[str, Any], state: TableState) -> list[dict[str, Any]]:
+    """The columns of a frozen target that the table lacks, or has with fewer fields inside."""
+    known = {field["name"]: field["type"] for field in state.fields}
+    return [
+        field
+        for field in target["add_columns"]
+        if field["name"] not in known or difference(known[field["name"]], field["type"]) is not None
+    ]
+
+
 def _typed_otherwise(table: Fields, wanted: Fields) -> Iterator[str]:
     types = {field["name"]: field["type"] for field in table}
     for field in wanted:
-        found = difference(types[field["name"]], field["type"]) if field["name"] in types else None
+        known = types.get(field["name"])
+        found = None if known is None or grown(known, field["type"]) else difference(known, field["type"])
         if found:
             yield f"Column `{field['name']}` is {found}."
 

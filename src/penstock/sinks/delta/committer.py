@@ -20,7 +20,13 @@ from penstock.errors import SinkRefused, TableChanged, Unavailable
 from penstock.sinks.contract import Frozen, FrozenFile, Receipt, Undone, WriteKey
 from penstock.sinks.delta import allow, append, log, ready
 from penstock.sinks.delta.changes import changes
-from penstock.sinks.delta.columns import check_partitioning, delta_fields, new_columns, same_partitioning
+from penstock.sinks.delta.columns import (
+    check_partitioning,
+    delta_fields,
+    new_columns,
+    same_partitioning,
+    still_to_add,
+)
 from penstock.sinks.delta.folder import Folder
 from penstock.sinks.delta.look import Look, Watch
 from penstock.sinks.delta.once import another_batch, patiently, told
@@ -212,8 +218,7 @@ class DeltaCommitter:
                 data="Nothing of this batch is visible in the table; its files are left aside.",
                 remedy="Undo the change, or run again: the batch is written anew for the table as it is now.",
             )
-        known = {field["name"] for field in look.state.fields}
-        return look, [field for field in frozen.target["add_columns"] if field["name"] not in known]
+        return look, still_to_add(frozen.target, look.state)
 
     def _taken(self, look: Look) -> TableState:
         """The table's state, if penstock may append to it. Raises SinkRefused."""
@@ -240,7 +245,7 @@ class DeltaCommitter:
             commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(said)}),
         )
         grown = self.watch.look()
-        lacking = names - {field["name"] for field in grown.state.fields} if grown else names
+        lacking = {field["name"] for field in still_to_add(frozen.target, grown.state)} if grown else names
         if grown is None or lacking:
             raise OSError(f"the columns {', '.join(sorted(lacking))} were added, and the table does not have them")
         log.keep(self.table, grown.version)
