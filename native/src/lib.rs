@@ -3,7 +3,7 @@
 //! The scanner in Python (`src/penstock/formats/json_scan.py` and its neighbours) is the specification: same verdict,
 //! code, field, sentence and value on every input. `docs/design/native.md` says how that is held.
 //!
-//! Where to begin: `decoder.rs` (a batch), `object.rs` (a record), `column.rs` (a value by its type), `scan.rs` (grammar).
+//! Where to begin: `decoder.rs` (a batch), `object.rs` (a record), `value.rs` (a value by its type), `scan.rs` (grammar).
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ mod problem;
 mod scan;
 mod text;
 mod times;
+mod value;
 mod varied;
 
 pub use decoder::{Batch, Decoder, Options, Unknown, Verdict};

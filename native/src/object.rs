@@ -106,10 +106,11 @@ impl Object {
         level: usize,
         notes: &mut Notes,
     ) -> Result<Found, Box<Problem>> {
-        if let Some(member) = self.members.get(expected) {
-            if member.stamp != self.stamp && scan.starts_with(at, &member.key) {
-                return Ok(Found::Declared(expected, scan.space(at + member.key.len())));
-            }
+        if let Some(member) = self.members.get(expected)
+            && member.stamp != self.stamp
+            && scan.starts_with(at, &member.key)
+        {
+            return Ok(Found::Declared(expected, scan.space(at + member.key.len())));
         }
         self.find_by_name(scan, at, level, notes)
     }

@@ -86,7 +86,7 @@ impl Date {
         if !(1..=12).contains(&self.month) {
             return Some("month must be in 1..12");
         }
-        let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let leap = self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
         let days = match self.month {
             2 => 28 + u32::from(leap),
             4 | 6 | 9 | 11 => 30,

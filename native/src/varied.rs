@@ -103,7 +103,7 @@ pub fn append_base64(text: &[u8], out: &mut Vec<u8>) -> Result<(), Unfit> {
         [rest @ .., b'='] => rest,
         all => all,
     };
-    if text.len() % 4 != 0 || digits.len() % 4 == 1 {
+    if !text.len().is_multiple_of(4) || digits.len() % 4 == 1 {
         return Err(unfit());
     }
     for quad in digits.chunks(4) {
