@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import PositiveInt
 
@@ -24,6 +24,12 @@ class Pace(Options):
         None, description="How old the newest visible row may be, while records come. In place of `batch_target`."
     )
 
+    fair: Literal["by_backlog", "by_topic"] = Field(
+        "by_backlog",
+        description="How a batch is shared out where more waits than it takes: by what waits in each partition, or "
+        "evenly over topics, so that a flooded one does not hold up the others. Fixed for a generation.",
+    )
+
     @classmethod
     def between(cls, given: Mapping[str, Any]) -> Iterator[Wrong]:
         if given.get("batch_target") is not None and given.get("freshness") is not None:
@@ -31,8 +37,11 @@ class Pace(Options):
             yield Wrong(why, "Keep one of them.", at=("freshness", "[key]"))
 
 
-def disagreements(trigger: object, pace: Pace) -> Iterator[Wrong]:
-    """A goal that the trigger cannot reach."""
+def disagreements(trigger: object, pace: Pace, source: Any = None) -> Iterator[Wrong]:
+    """A goal that the trigger cannot reach, or a way of sharing that the source does not have."""
+    if pace.fair == "by_topic" and getattr(source, "pattern", None) is not None:
+        why = "a pattern may match new topics at any time, and here each topic is a source of its own from the start."
+        yield Wrong(why, "List the topics:  topics: [orders, payments]", at=("fair",))
     every = seconds_between(trigger)
     if isinstance(trigger, RealTime) and pace.model_fields_set:
         why = "in real time records are read as they come: there is no batch whose size could be chosen."

@@ -190,7 +190,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     @field_validator("pace")
     @classmethod
     def _pace_can_be_held(cls, pace: Pace, info: ValidationInfo) -> Pace:
-        rules.hold("pace", pacing.disagreements(info.data.get("trigger"), pace))
+        rules.hold("pace", pacing.disagreements(info.data.get("trigger"), pace, info.data.get("source")))
         return with_defaults(pace, info.data.get("profile", "throughput"))
 
     @property

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from penstock.dev.oracle import rows
 from penstock.engine import governor as governing
 from penstock.engine import valve
 from penstock.engine.run import Run, RunOptions
+from penstock.errors import Refused
 from penstock.observe.events import BatchCommitted, Paced, RunStarted
 from penstock.pace import law
 from penstock.pace.memory import path_in, recall
@@ -193,3 +195,30 @@ def test_a_hot_partition_is_split_over_tasks(
     assert sizes(told) == [1000]
     assert ids(case) == list(range(1000))
     assert len(list(case.table().glob("*.parquet"))) == 4, "a file a task"
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_by_topic_a_flooded_topic_does_not_hold_up_a_small_one(
+    spark: SparkSession, kafka: DevKafka, topic: Topic, tmp_path: Path
+) -> None:
+    flood, small = topic("flood", partitions=2), topic("small", partitions=1)
+    produce(kafka.bootstrap, flood, values(0, 500))
+    produce(kafka.bootstrap, small, values(500, 520))
+    pace = {"fair": "by_topic", "max_rows": 100, "batch_target": "10 minutes"}
+    case = ids_case(tmp_path, kafka.bootstrap, source={"topics": [small, flood]}, pace=pace)
+    with governed(spark, case) as (told, run):
+        told.wait_for_rows(40)
+        first = {row[0] for row in rows(case.table(), "_topic, _offset") if row[0] == small}
+        assert first, "the small topic was read with the first batch"
+        told.wait_for_rows(520)
+        assert run.governor.live
+        produce(kafka.bootstrap, small, values(520, 530))
+        told.wait_for_rows(530)
+    assert max(sizes(told)) <= 100
+    assert ids(case) == list(range(530))
+    told = run_once(spark, case)
+    assert told.rows() == 0, "the next run goes on where both stand"
+    case.spec["pace"] = {"max_rows": 100}
+    case.write()
+    with pytest.raises(Refused, match="the checkpoint has 2 sources"):
+        run_once(spark, case)

@@ -43,6 +43,8 @@ class Governor:
         self.known: Learned = resumed(self.goal, earlier) if earlier else first(self.goal)
         self.paused = False
         self.restart_at = 0.0
+        self.by_topic = pipeline.pace.fair == "by_topic"
+        self._waiting: dict[str, int] = {}
         self._lock = threading.Lock()
         self._valve: Valve | None = None
         self._attached = False
@@ -125,9 +127,9 @@ class Governor:
 
     def _apply(self) -> bool:
         """Turn the valve; where it does not turn, there is none."""
-        if self._valve is None or self._in_force == self._wanted:
+        if self._valve is None or (self._in_force == self._wanted and not self.by_topic):
             return self._valve is not None
-        took = self._valve.set(self._wanted)
+        took = self._valve.set(self._wanted, self._waiting)
         if took:
             self._in_force = self._wanted
         elif took is False:
@@ -142,7 +144,11 @@ class Governor:
         now, earlier = time.monotonic(), self._latest
         self._latest = now, latest
         ends = {(part.topic, part.partition): part.end for part in ranges}
-        backlog = sum(max(0, offset - ends.get(part, offset)) for part, offset in latest.items())
+        behind = {part: max(0, offset - ends.get(part, offset)) for part, offset in latest.items()}
+        self._waiting = {}
+        for (topic, _), rows in behind.items():
+            self._waiting[topic] = self._waiting.get(topic, 0) + rows
+        backlog = sum(behind.values())
         if earlier is None or self.once or now - earlier[0] < 0.001:
             return backlog, None
         came = sum(max(0, offset - earlier[1].get(part, offset)) for part, offset in latest.items())

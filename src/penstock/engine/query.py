@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.batch import write_batch
 from penstock.engine.governor import Governor
 from penstock.engine.hints import Hints
+from penstock.engine.layout import check_layout
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
@@ -65,6 +66,7 @@ class Batches:
 def start_query(spark: SparkSession, batches: Batches, *, once: bool, skip_losses: bool) -> StreamingQuery:
     """The running query of a pipeline."""
     pipeline = batches.plan.pipeline
+    check_layout(pipeline, batches.checkpoint)
     rows = stream(
         spark,
         pipeline.source,
@@ -73,6 +75,7 @@ def start_query(spark: SparkSession, batches: Batches, *, once: bool, skip_losse
         max_rows=batches.governor.begin(),
         skip_losses=skip_losses,
         start=batches.plan.start,
+        apart=pipeline.pace.fair == "by_topic",
     )
     writer = rows.writeStream.queryName(pipeline.name).option("checkpointLocation", str(batches.checkpoint.folder))
     query = writer.trigger(**trigger(pipeline, once=once)).foreachBatch(batches).start()

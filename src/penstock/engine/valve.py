@@ -7,9 +7,10 @@ only if what is found there looks as it should. Elsewhere `open_valve` gives Non
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from penstock.pace.fair import shares
 from penstock.ranges import Positions, positions_from_spark
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ class Valve:
     def __init__(self, query: Any, limits: Any) -> None:
         self._query, self._limits = query, limits
 
-    def set(self, rows: int) -> bool | None:
+    def set(self, rows: int, waiting: Mapping[str, int] | None = None) -> bool | None:
         """Let the next batch read at most so many rows; 0 lets it read none.
 
+        Where each topic has a source of its own, they share it evenly; `waiting` says what each has to read.
         False if Spark did not take it, None if it has not looked at its sources yet.
         """
         from py4j.protocol import Py4JError
@@ -37,14 +39,21 @@ class Valve:
             before = changed = self._query.uniqueSources()
             if not before.size():
                 return None
-            limit = self._limits.maxRows(rows)
-            for source in _keys(before):
-                changed = changed.updated(source, limit)
+            every = list(_keys(before))
+            limits = [rows] if len(every) == 1 else self._shared(rows, every, waiting or {})
+            for source, limit in zip(every, limits, strict=True):
+                changed = changed.updated(source, self._limits.maxRows(limit))
             getattr(self._query, "uniqueSources_$eq")(changed)
             stands = self._query.uniqueSources()
-            return all(stands.apply(source).maxRows() == rows for source in _keys(stands))
+            return all(stands.apply(source).maxRows() == limit for source, limit in zip(every, limits, strict=True))
         except (Py4JError, TypeError, AttributeError):
             return False
+
+    def _shared(self, rows: int, sources: list[Any], waiting: Mapping[str, int]) -> list[int]:
+        """The limit of each source. One that has not looked at its topic yet has no name."""
+        names = [next(iter(_latest(source)), (f"#{place}", 0))[0] for place, source in enumerate(sources)]
+        given = shares(rows, {name: waiting.get(name) for name in names})
+        return [given[name] for name in names]
 
     def latest(self) -> Positions | None:
         """Where the topics ended when the newest batch was planned; None if Spark does not say."""
@@ -53,9 +62,7 @@ class Valve:
         found: Positions = {}
         try:
             for source in _keys(self._query.uniqueSources()):
-                told = source.reportLatestOffset()
-                if told is not None:
-                    found |= positions_from_spark(str(told.json()))
+                found |= _latest(source)
         except (Py4JError, TypeError, AttributeError, ValueError):
             return None
         return found or None
@@ -85,6 +92,11 @@ def _named(query: Any, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part)
     return found
+
+
+def _latest(source: Any) -> Positions:
+    told = source.reportLatestOffset()
+    return {} if told is None else positions_from_spark(str(told.json()))
 
 
 def _keys(map_: Any) -> Iterator[Any]:

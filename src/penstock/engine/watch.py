@@ -83,11 +83,16 @@ class _Progress:
 
 def lag_of(sources: Any) -> dict[str, int] | None:
     """Offsets between what the batch read and what the broker had when it was planned, per partition."""
-    told: list[str] = [sources[0][key] or "null" for key in ("latestOffset", "endOffset")] if sources else ["null"]
-    if "null" in told:
-        return None
-    latest, end = map(positions_from_spark, told)
-    return {f"{topic}-{part}": max(0, offset - end.get((topic, part), 0)) for (topic, part), offset in latest.items()}
+    lag: dict[str, int] = {}
+    known = False
+    for source in sources or ():
+        told: list[str] = [source[key] or "null" for key in ("latestOffset", "endOffset")]
+        if "null" in told:
+            continue
+        known = True
+        latest, end = map(positions_from_spark, told)
+        lag |= {f"{t}-{part}": max(0, offset - end.get((t, part), 0)) for (t, part), offset in latest.items()}
+    return lag if known else None
 
 
 class Slow:

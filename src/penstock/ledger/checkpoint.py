@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from penstock import files
 from penstock.errors import Refused
 from penstock.files import Place
@@ -51,12 +53,18 @@ class Checkpoint:
         return self.end_of(batch_id - 1) if batch_id > 0 else self._initial()
 
     def _initial(self) -> Positions:
-        path = self.folder / "sources" / "0" / "0"
-        body = files.read(path)
-        try:
-            return {} if body is None else sparklog.initial(body)
-        except Damaged as error:
-            raise self._no_offsets(path) from error
+        """Where every source began: nearly always there is one."""
+        made: Positions = {}
+        for number in itertools.count():
+            path = self.folder / "sources" / str(number) / "0"
+            body = files.read(path)
+            if body is None:
+                return made
+            try:
+                made |= sparklog.initial(body)
+            except Damaged as error:
+                raise self._no_offsets(path) from error
+        raise AssertionError("counting does not end")
 
     def _no_offsets(self, path: Place) -> Refused:
         return Refused(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from penstock.brokers import quiet_log
@@ -64,8 +65,27 @@ def stream(
     max_rows: int,
     skip_losses: bool,
     start: Positions | None = None,
+    apart: bool = False,
 ) -> DataFrame:
-    """The streaming rows in Spark's Kafka columns (see `as_source_rows`). `start` rules over the source's own."""
+    """The streaming rows in Spark's Kafka columns (see `as_source_rows`). `start` rules over the source's own.
+
+    `apart`: a source for each topic, in the order of their names, so that each has a limit of its own.
+    """
+    topics = topics_apart(source) if apart else []
+    if len(topics) > 1:
+        every = [
+            stream(
+                spark,
+                only(source, topic),
+                bootstrap,
+                pipeline=pipeline,
+                max_rows=max(1, max_rows // len(topics)),
+                skip_losses=skip_losses,
+                start=None if start is None else {part: at for part, at in start.items() if part[0] == topic},
+            )
+            for topic in topics
+        ]
+        return reduce(lambda one, other: one.union(other), every)
     options = {
         **kafka_options(source, bootstrap, f"penstock-{pipeline}"),
         **({"startingOffsets": positions_to_spark(start)} if start is not None else start_options(source)),
@@ -74,6 +94,19 @@ def stream(
         **({"maxRecordsPerPartition": str(source.task_rows)} if source.task_rows is not None else {}),
     }
     return spark.readStream.format("kafka").options(**options).load()
+
+
+def topics_apart(source: Kafka) -> list[str]:
+    """The topics that this source names, in order; none for a pattern."""
+    return sorted([*(source.topics or ()), *(source.partitions or ())])
+
+
+def only(source: Kafka, topic: str) -> Kafka:
+    """The same source, of one of its topics."""
+    topics = (topic,) if source.topics is not None else None
+    partitions = {topic: source.partitions[topic]} if source.partitions is not None else None
+    start = {topic: source.start[topic]} if isinstance(source.start, dict) else source.start
+    return source.model_copy(update={"topics": topics, "partitions": partitions, "start": start})
 
 
 def as_source_rows(records: DataFrame) -> DataFrame:
