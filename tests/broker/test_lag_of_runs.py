@@ -154,7 +154,7 @@ def test_offsets_go_with_the_transaction_where_source_and_sink_share_a_cluster(
         newest = max(event.batch_id for event in told.of(BatchCommitted))
         wait_until(lambda: _shown(case, newest) is True, "a later one was shown in its transaction")
     ends = {(name, part): end for part, end in end_offsets(kafka.bootstrap, name).items()}
-    assert committed(Cluster(kafka.bootstrap), f"p-{name}") == ends
+    assert committed(Cluster(kafka.bootstrap), f"p-{name}", ends) == ends
     assert told.of(ProgressNotShown) == []
 
 
