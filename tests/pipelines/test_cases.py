@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -24,6 +25,7 @@ from penstock.observe.events import BatchCommitted, Event
 from penstock.plan import Plan
 from penstock.ranges import Range
 from penstock.sources.losses import Losses
+from penstock.steps.compiled.compile import SWITCH
 from penstock.steps.learn import learn
 from penstock.tally import Fates
 from penstock.testing.batches import SPARK_SOURCE
@@ -134,8 +136,16 @@ def check_dead_letters(done: Done, expected: list[dict[str, Any]]) -> None:
     assert all(letter["key"] == b"k" and letter["detail"] for letter in found)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_record_of_the_case_becomes_what_its_files_say(name: str, spark: SparkSession, tmp_path: Path) -> None:
+WITH_SQL = [
+    name for name in CASES if re.search("^(checks|steps):|where:", (HERE / name / "pipeline.yaml").read_text(), re.M)
+]
+
+
+@pytest.mark.parametrize(("name", "compiled"), [*((name, "1") for name in CASES), *((name, "0") for name in WITH_SQL)])
+def test_every_record_of_the_case_becomes_what_its_files_say(
+    name: str, compiled: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, compiled)  # with "0" Spark runs all SQL, also what could be compiled
     done = run(spark, name, tmp_path)
     rejected = lines(HERE / name / "rejected.jsonl")
     for sink, part in done.pipeline.sinks.items():

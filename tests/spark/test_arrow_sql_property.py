@@ -25,7 +25,8 @@ BY_HAND = [
     "upper(s1)", "lower(s1)", "substring(s1, -2, 3)", "s1 LIKE '%\\n'", "s1 RLIKE '^a$'", "CAST(_key AS STRING)",
     "CAST(CAST(x1 AS STRING) AS BINARY)", "CAST(x1 AS STRING)", "decode(x1, 'UTF-8')", "date_trunc('quarter', t1)",
     "coalesce(i1 + 1, 0)", "nullif(i1, i2)", "a1 = '2020-01-01'", "t1 BETWEEN '2020-01-01' AND '2021-01-01'", "e1[1]",
-    "_schema_id", "size(e1) > 1", "st.z.w IS NULL", "greatest(i1, i2, 0)", "CAST(t1 AS STRING)", "CAST(a1 AS STRING)",
+    "_schema_id", "I1 > 0", "_OFFSET + 1", "a1 > to_date('2020-01-01')",
+    "size(e1) > 1", "st.z.w IS NULL", "greatest(i1, i2, 0)", "CAST(t1 AS STRING)", "CAST(a1 AS STRING)",
 ]  # fmt: skip
 
 
@@ -66,9 +67,9 @@ def test_tens_of_thousands_of_random_expressions_agree(spark: SparkSession, tmp_
 
 LEFT_TO_SPARK = {
     "try_cast(n1 AS INT)": "NULL instead of an error",
-    "hash(i1)": "Murmur3Hash",
-    "rand() > 0.5": "Rand",
-    "current_date() > a1": "CurrentDate",
+    "hash(i1)": "`hash`",
+    "rand() > 0.5": "`rand`",
+    "current_date() > a1": "`current_date`",
     "c3 + c3 > 0": "rounded",
     "c1 / 3": "division of",
     "CAST(d1 AS INT)": "a cast of double",
@@ -79,8 +80,9 @@ LEFT_TO_SPARK = {
     "_timestamp_type = 'CreateTime'": "_timestamp_type",
     "CAST(n1 AS INT) <=> CAST(n1 AS INT)": "with itself",
     "(b1 OR CAST(n1 AS INT) > 1) AND (b1 OR i1 > 1)": "leave out",
-    "transform(e1, x -> x + 1)": "ArrayTransform",
+    "transform(e1, x -> x + 1)": "`transform`",
     "1 / 0 > i1": "on every row",
+    "s1 RLIKE '((a{50}){50}){50}'": "RE2",
 }
 
 

@@ -18,7 +18,7 @@ from penstock.operate.outline_sinks import SinkOutline, sinks_of
 from penstock.operate.outline_text import lines
 from penstock.ranges import Positions
 from penstock.sources.position import first_positions
-from penstock.steps.flow import Flow
+from penstock.steps.flow import Flow, Stage
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
@@ -90,28 +90,34 @@ def outline(
     )
 
 
-WHY = {
-    "decode": "bytes into columns, in the Python worker",
-    "checks": "rules are SQL: Spark works them out",
-    "routes": "`where`, keys and headers of sinks are SQL: Spark works them out",
-    "arrow": "a Python function over Arrow batches",
-    "spark": "SQL: Spark works it out",
-    "staged": "a Python function over a DataFrame: the batch is staged in front of it and joined with what it gives",
-    "write": "files are written where the rows are",
-}
+SQL = {"checks": "rules", "routes": "`where`, keys and headers of sinks"}
+"""What is SQL in these stages; in all others it is the step itself."""
+COMPILED = "compiled to Arrow, in the Python worker"
+PYTHON = "a Python function over Arrow batches"
+STAGED = "a Python function over a DataFrame: the batch is staged in front of it and joined with what it gives"
 
 
 def stages_of(flow: Flow) -> list[StageOutline]:
     """Decode, every stage, write; adjacent stages that run in the same place share a segment."""
-    every = [("decode", "arrow", flow.decode.columns()), *((s.name, s.runs_in, s.columns) for s in flow.stages)]
-    every.append(("write", "arrow", flow.columns))
+    every = [("decode", "arrow", flow.decode.columns(), "bytes into columns, in the Python worker")]
+    every += [(stage.name, stage.runs_in, stage.columns, _why(stage)) for stage in flow.stages]
+    every.append(("write", "arrow", flow.columns, "files are written where the rows are"))
     made: list[StageOutline] = []
-    for name, runs_in, columns in every:
+    for name, runs_in, columns, why in every:
         same = made and made[-1].runs_in == runs_in and runs_in != "staged"
         segment = made[-1].segment if same else (made[-1].segment + 1 if made else 1)
         shown = {field.name: str(field.type) + ("" if field.nullable else " not null") for field in columns}
-        made.append(StageOutline(name, runs_in, WHY.get(name, WHY[runs_in]), segment, shown))
+        made.append(StageOutline(name, runs_in, why, segment, shown))
     return made
+
+
+def _why(stage: Stage) -> str:
+    """What the stage is, and why it runs where it does."""
+    if stage.staged is not None:
+        return STAGED
+    if stage.arrow is not None:
+        return f"{SQL.get(stage.name, 'SQL')}, {COMPILED}" if stage.compiled else PYTHON
+    return f"{SQL.get(stage.name, 'SQL')}, in Spark: {stage.why}"
 
 
 def source_of(pipeline: Pipeline, cluster: Cluster | None, state: Place) -> SourceOutline:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.pipeline import Pipeline
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, Target
-from penstock.steps.flow import Flow
+from penstock.steps.flow import Flow, in_worker
 from penstock.steps.legs import Pass
 from penstock.tally import Fates
 from penstock.worker.desk import DEAD_LETTERS
@@ -119,8 +119,7 @@ class Previewer:
 
     def _pass(self, records: pa.RecordBatch, end: ToSinks, folder: Path) -> list[str]:
         if all(stage.runs_in == "arrow" for stage in self.flow.stages):
-            steps = tuple(stage.arrow for stage in self.flow.stages if stage.arrow is not None)
-            work = Work(0, FromSource(self.flow.decode), steps, end)
+            work = Work(0, FromSource(self.flow.decode), in_worker(self.flow.stages), end)
             return [report["report"][0].as_py() for report in work.run([records], "00000-0")]
         source = self.session().createDataFrame(pa.Table.from_batches([records]))
         return Pass(self.flow, 0, end, folder).over(source)

@@ -11,12 +11,14 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from penstock.steps.compiled.settle import Settled
 from penstock.steps.frame import Frame
 from penstock.worker.crossing import with_form
 from penstock.worker.intake import FromSpark, Intake
@@ -49,7 +51,7 @@ class Stage:
     compiled: bool = False
     """Is it SQL that runs as Arrow compute, in the worker?"""
     why: str = ""
-    """What keeps SQL in Spark: the first expression that could not be compiled."""
+    """What keeps SQL in Spark: the first expression that cannot be compiled, or that the rows are there."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Builder:
         self.rows, self.columns, self.batch_id = rows, columns, batch_id
         self.intake = intake
         """What the next Arrow segment begins with; None while rows are in Spark."""
-        self.gathered: list[ArrowStage] = []
+        self.gathered: list[Stage] = []
         self.multiplied = False
 
     def add_all(self, stages: Iterable[Stage]) -> None:
@@ -86,7 +88,7 @@ class Builder:
             self._spread(stage.tasks)
         if stage.arrow is not None:
             self._into_arrow()
-            self.gathered.append(stage.arrow)
+            self.gathered.append(stage)
         elif stage.spark is not None:
             self._into_spark()
             self.rows = stage.spark(Frame(self.rows, tuple(self.columns.names))).rows
@@ -113,9 +115,24 @@ class Builder:
 
     def _segment(self, end: Exit, schema: StructType | str) -> DataFrame:
         assert self.intake is not None, "an Arrow segment begins with an intake"
-        work = Work(self.batch_id, self.intake, tuple(self.gathered), end)
+        work = Work(self.batch_id, self.intake, in_worker(self.gathered, settled=not isinstance(end, ToSpark)), end)
         self.intake, self.gathered = None, []
         return self.rows.mapInArrow(work, schema)
+
+
+def in_worker(stages: Sequence[Stage], *, settled: bool = True) -> tuple[ArrowStage, ...]:
+    """What runs in the worker, fused. Behind each run of compiled SQL the fate of whole records is settled.
+
+    `settled`: behind the last one too. Rows that go on into Spark are settled when they leave it.
+    """
+    made: list[ArrowStage] = []
+    for stage, after in pairwise([*stages, None]):
+        assert stage is not None, "only the end is none"
+        assert stage.arrow is not None, "a stage of the worker"
+        made.append(stage.arrow)
+        if stage.compiled and (settled if after is None else not after.compiled):
+            made.append(Settled())
+    return tuple(made)
 
 
 def collected(reports: DataFrame) -> list[str]:

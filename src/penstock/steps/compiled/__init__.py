@@ -11,9 +11,12 @@ Spark does it, is left to Spark: the stage then runs there, as a whole.
     compare.py     comparisons and IN
     arithmetic.py  + - * / % and their overflow
     casts.py       casts that are exact, or raise
-    text.py        length, substring, concat, LIKE ...;  patterns.py: the regular expressions that mean the same
+    text.py        length, substring, concat, LIKE ...;  case.py: upper and lower;  patterns.py: patterns for RE2
     times.py       parts of dates and times
-    stages.py      checks, queries and routes as stages of the worker
+    nested.py      fields of structs, elements of arrays
+    types.py       Spark's types as Arrow has them
+    stages.py      checks, queries and routes as stages of the worker;  settle.py: one fate for each record
+    plan.py        a pipeline's stages as compiled ones, made before the first batch
 
-Held against Spark by tests/spark/test_compiled_property.py: the same values, nulls and raised rows.
+Held against Spark by tests/spark/test_arrow_sql_property.py: the same values, nulls and raised rows.
 """

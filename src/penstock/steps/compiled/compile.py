@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.rows import TIME
 from penstock.steps.compiled import arithmetic, case, casts, compare, logic, nested, text, times
-from penstock.steps.compiled.ops import Call, Column, Literal, NotCompiled, Op, call
+from penstock.steps.compiled.ops import Column, Literal, NotCompiled, Op, call
 from penstock.steps.compiled.tree import Node, trees
 from penstock.steps.compiled.types import arrow_type, is_plain
 
@@ -30,6 +30,8 @@ RULES: dict[str, Rule] = {
 """Class of Spark's -> what makes an Op of such a node, given those of its children."""
 WRAPPERS = {"Alias", "Between", "Decode", "NullIf", "Nvl", "Nvl2"}
 """Nodes that are but a name for their only child."""
+REPLACED = {"Left", "ParseToDate", "StringDecode"}
+"""Nodes that Spark itself replaces before it works anything out."""
 OWN = {
     "_topic": pa.string(), "_partition": pa.int32(), "_offset": pa.int64(), "_timestamp": TIME, "_key": pa.binary(),
     "_schema_id": pa.int32(),
@@ -72,21 +74,18 @@ class Compiler:
     def root(self, node: Node, written: str) -> Op:
         if "try_" in written.lower():
             raise NotCompiled("a function that gives NULL instead of an error")
-        if node.kind == "Cast" and arrow_type(node.fields["dataType"]) in (pa.string(), pa.binary()):
-            bytes_ = self._bytes(node)
-            if bytes_ is not None:
-                return bytes_
-        return self.op(node)
+        return self._bytes(node) or self.op(node)
 
     def _bytes(self, node: Node) -> Op | None:
-        """CAST(_key AS STRING), whatever the bytes are, if nothing but a sink sees the text."""
-        target, child = arrow_type(node.fields["dataType"]), node.children[0]
-        if child.kind == "Cast" and target == pa.binary():
-            inner = self._bytes(child)
-            return inner.arguments[0] if isinstance(inner, Call) else None
-        if target != pa.string() or child.kind != "AttributeReference" or child.fields["dataType"] != "binary":
+        """CAST(_key AS STRING), whatever the bytes are, if nothing but a sink sees the text; and back again."""
+        targets, base = [], node
+        while base.kind == "Cast" and base.fields["dataType"] in ("string", "binary"):
+            targets.append(base.fields["dataType"])
+            [base] = base.children
+        if not targets or base.kind != "AttributeReference" or base.fields["dataType"] != "binary":
             return None
-        return call(pa.string(), casts.unchecked, [self._column(child)])
+        column = self._column(base)
+        return column if targets[0] == "binary" else call(pa.string(), casts.unchecked, [column])
 
     def op(self, node: Node) -> Op:
         if node.kind in WRAPPERS and len(node.children) == 1:
@@ -100,14 +99,17 @@ class Compiler:
         if foldable(node):
             return folded(node)
         if node.kind not in RULES:
-            raise NotCompiled(f"{node.kind} is not compiled")
+            raise NotCompiled(f"`{node.handle().prettyName()}` is not compiled")
         return RULES[node.kind](node, [self.op(child) for child in node.children])
 
     def _column(self, node: Node) -> Op:
-        name, kind = node.fields["name"], arrow_type(node.fields["dataType"])
-        found = OWN.get(name) or (self.columns.field(name).type if name in self.columns.names else None)
+        """Spark keeps the name as the user wrote it, in whatever case."""
+        written, kind = node.fields["name"], arrow_type(node.fields["dataType"])
+        known = {name.lower(): name for name in (*self.columns.names, *OWN)}
+        name = written if written in self.columns.names else known.get(written.lower(), "")
+        found = OWN.get(name) or (self.columns.field(name).type if name else None)
         if found is None or (kind is not None and found != kind) or (kind is None and is_plain(found)):
-            raise NotCompiled(f"the column `{name}` is not compiled")
+            raise NotCompiled(f"the column `{written}` is not compiled")
         return Column(found, False, True, name)
 
     def _with(self, node: Node) -> Op:
@@ -133,13 +135,15 @@ def folded(node: Node) -> Op:
     from pyspark.errors import PySparkException
 
     spark = node.handle()
+    if node.kind in REPLACED:
+        spark = spark.replacement()
     kind = arrow_type(_json(spark.dataType()))
     if kind is None or pa.types.is_null(kind):
         raise NotCompiled("a value of a type that is not compiled")
     try:
         value = spark.eval(None)
     except (Py4JError, PySparkException) as error:
-        raise NotCompiled("it raises an error on every row") from error
+        raise NotCompiled("a value that raises an error on every row") from error
     return Literal(kind, False, False, _scalar(value, kind))
 
 

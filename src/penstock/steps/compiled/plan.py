@@ -27,6 +27,8 @@ def compiled_checks(frame: Frame, columns: pa.Schema, checks: Sequence[Check]) -
     from pyspark.sql import functions as F  # noqa: N812
 
     rules = compiled(frame.scope(), [(check.rule, F.expr(check.rule)) for check in checks], columns)
+    for check, rule in zip(checks, rules, strict=True):
+        _as_learned(check.rule, rule, pa.bool_())
     made = (
         CompiledCheck(check.name, rule, check.on_fail, failed(check), raised(check))
         for check, rule in zip(checks, rules, strict=True)
@@ -59,8 +61,10 @@ def _as_learned(text: str, op: Op, kind: pa.DataType) -> None:
 
 def compiled_routes(frame: Frame, columns: pa.Schema, routes: Mapping[str, Route]) -> CompiledRoutes:
     asked = [each for route in routes.values() for each in _asked(route)]
-    ops = iter(compiled(frame.scope(), asked, columns))
-    made = []
+    ready = compiled(frame.scope(), [(text, value) for text, value, _ in asked], columns)
+    for (text, _, kind), op in zip(asked, ready, strict=True):
+        _as_learned(text, op, kind)
+    ops, made = iter(ready), []
     for name, route in routes.items():
         where, key, topic = (None if text is None else next(ops) for text in (route.where, route.key, route.topic))
         headers = tuple((header, next(ops)) for header in route.headers)
@@ -68,11 +72,15 @@ def compiled_routes(frame: Frame, columns: pa.Schema, routes: Mapping[str, Route
     return CompiledRoutes(tuple(made))
 
 
-def _asked(route: Route) -> list[tuple[str, Column]]:
-    """Its expressions in the order `where`, `key`, `topic`, headers."""
+def _asked(route: Route) -> list[tuple[str, Column, pa.DataType]]:
+    """Its expressions in the order `where`, `key`, `topic`, headers: text, expression, type."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    found = [(route.where, F.expr(route.where))] if route.where is not None else []
-    found += [(route.key, as_bytes(route, route.key).cast("binary"))] if route.key is not None else []
-    found += [(route.topic, F.expr(route.topic).cast("string"))] if route.topic is not None else []
-    return found + [(text, as_bytes(route, text).cast("binary")) for text in route.headers.values()]
+    found = []
+    if route.where is not None:
+        found.append((route.where, F.expr(route.where), pa.bool_()))
+    if route.key is not None:
+        found.append((route.key, as_bytes(route, route.key).cast("binary"), pa.binary()))
+    if route.topic is not None:
+        found.append((route.topic, F.expr(route.topic).cast("string"), pa.string()))
+    return [*found, *((text, as_bytes(route, text).cast("binary"), pa.binary()) for text in route.headers.values())]

@@ -1,9 +1,9 @@
-"""Rows with new verdicts. A record of several rows meets one fate."""
+"""Rows with new verdicts, and the one fate of a record of several rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -19,20 +19,28 @@ def with_verdicts(rows: Rows, verdicts: Sequence[Verdict]) -> Rows:
     """The rows, of which those with one of these verdicts go no further."""
     if not verdicts:
         return rows
-    every = tuple(sorted((*rows.verdicts, *verdicts), key=attrgetter("row")))
-    marked = replace(rows, verdicts=every)
-    return marked if rows.records is None else _whole(marked)
+    return replace(rows, verdicts=tuple(sorted((*rows.verdicts, *verdicts), key=attrgetter("row"))))
 
 
-def _whole(rows: Rows) -> Rows:
-    """Several rows of one record: one that is rejected takes the others along, one that is dropped goes alone."""
-    assert rows.records is not None, "only records of several rows are settled"
-    fates: list[dict[str, str] | None] = [None] * len(rows)
-    for verdict in rows.verdicts:
-        fates[verdict.row] = {"fate": FATES[verdict.drop]}
-    stays: Mask = settled(pa.array(fates, OUT), rows.records)
-    now_at = np.cumsum(stays) - 1
-    kept = tuple(each._replace(row=int(now_at[each.row])) for each in rows.verdicts if stays[each.row])
-    source = rows.source.filter(pa.array(stays))
-    data = rows.data.filter(pa.array(stays))
-    return replace(rows, source=source, data=data, verdicts=kept, records=numbers_of(source["offset"]))
+@dataclass(frozen=True)
+class Settled:
+    """The end of a run of compiled stages: rows of one record meet one fate, as they do when they leave Spark."""
+
+    def over(self, rows: Rows) -> Rows:
+        """One that is rejected takes the others of its record along, one that is dropped goes alone."""
+        if rows.records is None or not rows.verdicts:
+            return rows
+        fates: list[dict[str, str] | None] = [None] * len(rows)
+        for verdict in rows.verdicts:
+            fates[verdict.row] = {"fate": FATES[verdict.drop]}
+        stays: Mask = settled(pa.array(fates, OUT), rows.records)
+        now_at, kept = np.cumsum(stays) - 1, pa.array(stays)
+        source = rows.source.filter(kept)
+        return replace(
+            rows,
+            source=source,
+            data=rows.data.filter(kept),
+            verdicts=tuple(each._replace(row=int(now_at[each.row])) for each in rows.verdicts if stays[each.row]),
+            records=numbers_of(source["offset"]),
+            routes={name: route.filter(kept) for name, route in rows.routes.items()},
+        )

@@ -80,14 +80,22 @@ def _like(node: Node, given: Sequence[Op]) -> Op:
         (ANY_TEXT, *word): partial(pc.ends_with, pattern=word),
         (ANY_TEXT, *word, ANY_TEXT): partial(pc.match_substring, pattern=word),
     }
-    kernel = shapes.get(pattern) or partial(pc.match_substring_regex, pattern=from_like(pattern))
-    return call(pa.bool_(), kernel, given[:1])
+    return call(pa.bool_(), shapes.get(pattern) or _matching(from_like(pattern)), given[:1])
 
 
 def _regex(node: Node, given: Sequence[Op]) -> Op:
     _texts(given)
-    pattern = from_regex(literal(given[1], "the pattern"))
-    return call(pa.bool_(), partial(pc.match_substring_regex, pattern=pattern), given[:1])
+    return call(pa.bool_(), _matching(from_regex(literal(given[1], "the pattern"))), given[:1])
+
+
+def _matching(pattern: str) -> Kernel:
+    """RE2 has a limit to repetitions: it is met here, and not in a worker."""
+    kernel = partial(pc.match_substring_regex, pattern=pattern)
+    try:
+        kernel(pa.array(["a"], pa.string()))
+    except pa.ArrowInvalid as error:
+        raise NotCompiled("a regular expression that RE2 does not take") from error
+    return kernel
 
 
 def _replace(node: Node, given: Sequence[Op]) -> Op:
