@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -82,6 +83,26 @@ def test_a_dead_pipelines_lag_is_the_truth_of_the_broker(
     [late] = [part for part in found["partitions"] if part["rows"]]
     assert (late["partition"], late["spark_offsets"], late["group_offsets"], late["offsets"]) == (2, 40, 40, 40)
     assert 0 < found["lag_seconds"] < 120
+
+
+def test_watching_prints_a_line_a_look_and_ends_in_peace(kafka: DevKafka, topic: Topic, tmp_path: Path) -> None:
+    name = topic(partitions=1)
+    produce(kafka.bootstrap, name, values(0, 30))
+    case = ids_case(tmp_path, kafka.bootstrap, name, pipeline=f"p-{name}")
+    out = tmp_path / "watched"
+    command = [sys.executable, "-m", "penstock", "lag", str(case.file), "--watch", "--every", "0.2", "--json"]
+    with out.open("wb") as target:
+        watching = subprocess.Popen(command, stdout=target, stderr=subprocess.STDOUT)
+    try:
+        wait_until(lambda: out.read_bytes().count(b"\n") >= 2, "it has looked twice")
+        produce(kafka.bootstrap, name, values(30, 35))
+        wait_until(lambda: b'"lag_rows": 35' in out.read_bytes(), "it has seen what came")
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(30) == 0, out.read_text()
+    finally:
+        watching.kill()
+    last = json.loads(out.read_text().splitlines()[-1])
+    assert last["total"]["arrival_per_second"] > 0
 
 
 def test_the_lag_moves_during_a_long_batch_and_the_phase_in_hand_is_told(

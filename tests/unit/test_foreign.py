@@ -178,6 +178,11 @@ def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
         look(tmp_path)
 
 
+def test_a_checkpoint_elsewhere_is_refused_with_what_to_copy() -> None:
+    with pytest.raises(Refused, match="a disk of this machine only"):
+        look(Path("s3a://bucket/checkpoint"))
+
+
 @pytest.mark.parametrize("body", [b"", b"v1", b"v9\nno json"])
 def test_a_log_that_holds_something_else_is_damaged(body: bytes) -> None:
     with pytest.raises(Damaged):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -114,6 +115,12 @@ class Foreign:
 
 def look(path: Path) -> Foreign:
     """The checkpoint in this folder; of a pipeline of ours, its state folder will do. Refused if there is none."""
+    if re.match(r"[a-z][a-z0-9+.-]+:/", str(path)):
+        raise Refused(
+            f"{path}: a checkpoint is read from a disk of this machine only.",
+            data="Nothing was read or changed.",
+            remedy="Copy its folders `offsets`, `commits`, `sources` and the file `metadata`, and look at the copy.",
+        )
     folder = path / "spark" if (path / "spark").is_dir() and (path / "ledger").is_dir() else path
     if not any((folder / name).exists() for name in ("offsets", "commits", "metadata")):
         raise Refused(
