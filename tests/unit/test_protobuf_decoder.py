@@ -238,6 +238,17 @@ def test_required_fields_of_proto2_must_be_there() -> None:
     assert found.data.column("id").to_pylist() == [1, None, None]
 
 
+def test_a_message_that_lacks_what_it_requires_deep_inside_crashes_nothing() -> None:
+    """Google's own search for what is missing does, on bytes like these."""
+    old = Schema(2, "protobuf", OLD)
+    bodies = [
+        b"\x08\x01" + inner for inner in (b"\x3a\x00", b"\x32\x00", b"\x62\x00", b"\x32\x03\x0a\x01x\x32\x02\x10\x01")
+    ]
+    found = decode(BARE, old, bodies * 500)
+    assert {verdict.field for verdict in found.verdicts} == {"/line/sku", "/lines/0/sku", "/piece/sku", "/lines/1/sku"}
+    assert len(found.verdicts) == 2_000
+
+
 def test_an_enum_is_its_name_and_a_number_without_one_is_its_digits() -> None:
     text = schema("enum E { NONE = 0; RED = 1; } message A { E e = 1; }")
     found = decode(BARE, text, [b"\x08\x01", b"\x08\x07", b"", b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"])

@@ -114,6 +114,7 @@ def test_random_bytes_have_the_verdict_of_google(decoders: dict[str, ProtobufDec
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_a_million_payloads_conserve_their_rows_and_crash_nothing(decoders: dict[str, ProtobufDecoder]) -> None:
     rand = random.Random(20261115)
     for which in ("rich", "old"):

@@ -141,7 +141,9 @@ class Step:
         wrapped = _wrapped(bodies)
         batch = self._parsed(wrapped)
         if batch is None:
-            self._apart(rows, bodies)
+            sound = self._sound(rows, bodies, 0)
+            if sound:
+                self._read(rows[sound], bodies.take(pa.array(sound)))
             return
         if self.decoder.has_required and not batch.IsInitialized():
             self._without(rows, bodies, self._incomplete(rows, batch))
@@ -171,16 +173,23 @@ class Step:
         """Was there anything unknown in these messages?"""
         return bool(self.decoder.many.FromString(wrapped).ByteSize() != len(data))
 
-    def _apart(self, rows: np.ndarray[Any, Any], bodies: pa.Array) -> None:
-        """Google's runtime refuses these together: halve them, or ask for each alone."""
-        if len(rows) > FEW:
-            middle = len(rows) // 2
-            self._read(rows[:middle], bodies.slice(0, middle))
-            self._read(rows[middle:], bodies.slice(middle))
-            return
-        good = [place for place, body in enumerate(bodies.to_pylist()) if self._is_message(int(rows[place]), body)]
-        if good:
-            self._read(rows[good], bodies.take(pa.array(good)))
+    def _sound(self, rows: np.ndarray[Any, Any], bodies: pa.Array, first: int) -> list[int]:
+        """Which of these are messages, where Google's runtime refuses them together: halved, or asked for each alone.
+
+        Places count from `first`. The others are judged.
+        """
+        if len(rows) <= FEW:
+            bad = [not self._is_message(int(row), body) for row, body in zip(rows, bodies.to_pylist(), strict=True)]
+            return [first + place for place in np.flatnonzero(~np.array(bad)).tolist()]
+        middle = len(rows) // 2
+        found: list[int] = []
+        for start, end in ((0, middle), (middle, len(rows))):
+            part, own = bodies.slice(start, end - start), rows[start:end]
+            if self._parsed(_wrapped(part)) is not None:
+                found += range(first + start, first + end)
+            else:
+                found += self._sound(own, part, first + start)
+        return found
 
     def _is_message(self, row: int, body: bytes) -> bool:
         """Judge one message; also where it is sound alone but too deep as part of another."""
@@ -191,7 +200,7 @@ class Step:
         except DecodeError:
             self._out(row, *reason(self.decoder.message, body))
             return False
-        if self._parsed(_wrapped(pa.array([body], pa.binary()))) is None:
+        if self._parsed(b"\x0a" + _varint(len(body)) + body) is None:
             self._out(row, None, "Unknown groups are nested too deep in it.")
             return False
         return True

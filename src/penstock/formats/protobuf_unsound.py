@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 TEXT, PACKED = 9, {1: 8, 2: 4, 6: 8, 7: 4, 15: 4, 16: 8}
 VARINT, EIGHT, LENGTH, START, END, FOUR = range(6)
 DEEP = 100
+PLACE = re.compile(r"(?<=.)/[^/]*$")
+"""The element in a pointer: what is unknown is counted by its field."""
 
 
 class _Broken(Exception):
@@ -93,11 +96,28 @@ def _within(last: int, at: int, end: int, where: str) -> int:
 
 
 def missing(message: Any) -> str | None:
-    """Pointer of the first required field that the message lacks."""
-    found = message.FindInitializationErrors()
-    if not found:
-        return None
-    return "/" + str(found[0]).replace("[", ".").replace("]", "").replace(".", "/")
+    """Pointer of the first required field that the message lacks. (upb's own search for it can crash the process.)"""
+    for field in message.DESCRIPTOR.fields:
+        if field.is_required and not message.HasField(field.name):
+            return f"/{field.name}"
+    for where, inner in _inner(message):
+        found = missing(inner)
+        if found is not None:
+            return where + found
+    return None
+
+
+def _inner(message: Any) -> Iterator[tuple[str, Any]]:
+    """The messages inside this one, with their pointers."""
+    for field, value in message.ListFields():
+        if field.type != MESSAGE:
+            continue
+        if not field.is_repeated:
+            yield f"/{field.name}", value
+        elif not field.message_type.GetOptions().map_entry:
+            yield from ((f"/{field.name}/{place}", one) for place, one in enumerate(value))
+        elif field.message_type.fields_by_name["value"].type == MESSAGE:
+            yield from ((f"/{field.name}/{key}", one) for key, one in value.items())
 
 
 def unknown_of(message: Any, path: str = "") -> Iterator[str]:
@@ -106,15 +126,5 @@ def unknown_of(message: Any, path: str = "") -> Iterator[str]:
 
     for each in UnknownFieldSet(message):
         yield f"{path}/{each.field_number}"
-    for field, value in message.ListFields():
-        if field.type != MESSAGE:
-            continue
-        where = f"{path}/{field.name}"
-        if not field.is_repeated:
-            yield from unknown_of(value, where)
-        elif not field.message_type.GetOptions().map_entry:
-            for one in value:
-                yield from unknown_of(one, where)
-        elif field.message_type.fields_by_name["value"].type == MESSAGE:
-            for one in value.values():
-                yield from unknown_of(one, where)
+    for where, inner in _inner(message):
+        yield from unknown_of(inner, path + PLACE.sub("", where))
