@@ -45,6 +45,9 @@ ROSTER = {
     "P": Variant("penstock", "bench.ours:penstock", "penstock"),
     "TC": Variant("the script with two checks and a column", "bench.scripts:checked", "penstock", group="checks"),
     "PC": Variant("penstock with two checks and a column", "bench.ours:checked", "penstock", group="checks"),
+    "PS": Variant(
+        "the same, its SQL left to Spark", "bench.ours:checked", "penstock", {"PENSTOCK_ARROW_SQL": "0"}, group="checks"
+    ),
     "N": Variant("limit: Spark reads alone", "bench.scripts:nowhere", "penstock", counted=False, group="limit"),
     "C": Variant("limit: confluent-kafka reads", "bench.loops:reads", counted=False, group="limit"),
 }  # fmt: skip
