@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 PARTITIONS_SECONDS = 60.0
 """New partitions are looked for so often."""
+MISSED = 3
+"""So many polls in a row may fail before it is said: leaders change, and then all is well again."""
 STOP_SECONDS = 8.0
 """How long a run that ends waits for the last word; a broker that is away must not hold it up."""
 
@@ -77,6 +79,7 @@ class Observer:
         self._sight: Sight | None = None
         self._spark: dict[Part, int] = {}
         self._said: set[str] = set()
+        self._missed = 0
         self._thread = threading.Thread(target=self._run, name="penstock-observer", daemon=True)
 
     @contextmanager
@@ -173,9 +176,11 @@ class Observer:
             self._partitions(sight)
             lag = sight.meter.measure(sight.partitions, sight.positions, self._spark)
         except PenstockError:
-            if not self.board.now.waiting:  # while the run itself waits for the broker, that is said already
+            self._missed += 1
+            if self._missed >= MISSED and not self.board.now.waiting:  # a run that waits has said so already
                 raise
             return
+        self._missed = 0
         self.board.update(lag=lag)
         self.board.least_seconds = max(self.board.least_seconds, len(lag.partitions) / 200)  # it is large then
         self.emit(events.LagMeasured(pipeline=self.pipeline.name, lag=lag))
