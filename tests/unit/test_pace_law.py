@@ -130,7 +130,7 @@ def test_noise_does_not_make_it_swing(seed: int) -> None:
     noisy = Load(always(20_000), backlog=10**9, noise=0.15, seed=seed)
     settled = [batch.rows for batch in simulate(noisy, Goal(20, 10**8), batches=80)[10:]]
     changes = sum(one != other for one, other in pairwise(settled))
-    assert changes <= 8, "it stays where it is, mostly"
+    assert changes <= 10, "of 70: it stays where it is, mostly"
     assert statistics.pstdev(settled) <= 0.2 * statistics.mean(settled)
     assert 0.75 * 380_000 <= statistics.mean(settled) <= 1.25 * 380_000
 
@@ -212,3 +212,27 @@ def test_a_memory_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     remember(tmp_path / "progress" / "pace.json", Learned(limit=1, rate=1.0))
     remember(tmp_path / "new" / "pace.json", Learned(limit=1))
     assert not (tmp_path / "new").exists(), "nothing is known yet"
+
+
+@pytest.mark.parametrize("waiting", [100, 20_000])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_a_cold_start_does_not_starve_a_pipeline_of_short_batches(waiting: int, noise: float) -> None:
+    """Sixteen seconds for the first batch, of which a second was wanted; afterwards 0.75 s of each are fixed cost."""
+    cold = Load(
+        always(50_000),
+        fixed=lambda now: 16.0 if now == 0 else 0.75,
+        arriving=always(1_000),
+        backlog=waiting,
+        noise=noise,
+    )
+    made = simulate(cold, Goal(1.0, MILLION), batches=40)
+    assert made[-1].left == 0, "it has caught up"
+    assert made[10].left <= 20_000
+
+
+def test_a_pipeline_that_falls_behind_is_tried_with_more_rows_now_and_then() -> None:
+    drowning = Load(always(1_000), arriving=always(5_000), backlog=100_000)
+    made = simulate(drowning, Goal(20, MILLION), batches=60)
+    tried = [place for place, batch in enumerate(made) if "does not keep up" in batch.decision.reason]
+    assert 1 <= len(tried) <= 3
+    assert all(made[place + 2].seconds <= 1.2 * 20 for place in tried), "rows did take the time: back to the target"

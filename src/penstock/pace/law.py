@@ -24,6 +24,13 @@ FULL = 0.8
 """A batch with this share of its limit was cut off by the limit, or nearly."""
 WORTH = 2.0
 """A batch lasts at least so many times its fixed cost: shorter ones would mostly be overhead."""
+COLD_PART = 4
+"""The first batch of a process makes the limit this part of what it was, at most."""
+PROBE_AFTER, PROBE_TIMES = 3, 2.0
+"""A pipeline that falls behind at the same size for so many batches is tried with so many times the rows, once: maybe
+it is not the rows that take the time."""
+PROBE_AGAIN = 30
+"""Batches until it is tried anew."""
 CATCH_UP_SECONDS, CATCH_UP_PART = 20.0, 8
 """While a freshness goal is missed, a batch may take this part of the backlog, for at most so long: many short batches
 would spend their time on overhead, and the backlog would live on."""
@@ -55,6 +62,10 @@ class Learned:
     """Rows a second that producers send, smoothed."""
     last: tuple[int, float] | None = None
     """Rows and seconds of the last batch that its limit cut off."""
+    cold: bool = True
+    """Whether no batch of this process was seen yet: the first one pays for the start of workers and compiler."""
+    held: int = 0
+    """Batches in a row that left the limit as it is; below 0 after a probe."""
 
     def seconds_for(self, rows: int) -> float:
         return self.fixed + rows / self.rate if self.rate else self.fixed
@@ -97,7 +108,7 @@ def resumed(goal: Goal, known: Learned) -> Learned:
     if not known.rate:
         return first(goal)
     limit = _bounded(goal, min(known.limit, _wanted(goal, known, None)) // 2)
-    return Learned(limit=limit, rate=known.rate, fixed=known.fixed)
+    return Learned(limit=limit, rate=known.rate, fixed=known.fixed, last=None)
 
 
 def decide(goal: Goal, known: Learned, seen: Observation) -> tuple[Learned, Decision]:
@@ -106,10 +117,28 @@ def decide(goal: Goal, known: Learned, seen: Observation) -> tuple[Learned, Deci
     if seen.rows <= 0:
         known = replace(known, arriving=arriving)
         return known, _decision(goal, known, seen, "nothing came")
-    known = replace(_learn(goal, known, seen), arriving=arriving)
+    if known.cold and seen.rows < FULL * seen.limit:
+        known = replace(known, arriving=arriving, cold=False)
+        return known, _decision(goal, known, seen, "the first batch pays for the start: it says little")
+    was_cold = known.cold
+    known = replace(_learn(goal, known, seen), arriving=arriving, cold=False)
     limit, reason = _next(goal, known, seen)
-    known = replace(known, limit=limit)
-    return known, _decision(goal, known, seen, reason)
+    if was_cold and limit < known.limit:
+        limit = max(limit, known.limit // COLD_PART)
+    known, limit, reason = _probed(goal, known, seen, limit, reason)
+    return replace(known, limit=limit), _decision(goal, replace(known, limit=limit), seen, reason)
+
+
+def _probed(goal: Goal, known: Learned, seen: Observation, limit: int, reason: str) -> tuple[Learned, int, str]:
+    """A larger limit, now and then, where this one does not keep up with what comes in."""
+    held = known.held + 1 if limit == known.limit else min(known.held, 0)
+    losing = seen.rows >= FULL * seen.limit and (seen.backlog or 0) > 0
+    losing = losing and _until_caught_up(goal, known, seen.backlog or 0) is None
+    more = _bounded(goal, int(known.limit * PROBE_TIMES))
+    if held < PROBE_AFTER or not losing or more == known.limit:
+        return replace(known, held=held), limit, reason
+    told = f"it does not keep up with {known.arriving or 0:,.0f} rows a second: tried with more at once"
+    return replace(known, held=-PROBE_AGAIN), more, told
 
 
 def _learn(goal: Goal, known: Learned, seen: Observation) -> Learned:
@@ -128,8 +157,13 @@ def _learn(goal: Goal, known: Learned, seen: Observation) -> Learned:
 
 
 def _trust(goal: Goal, known: Learned, rows: int, seconds: float) -> float:
-    """How much of what a batch says is believed: all of an alarm, little of what is near the target anyway."""
-    if seconds > ALARM * max(goal.seconds, known.seconds_for(rows)):
+    """How much of what a batch says is believed.
+
+    All of an alarm, and all where it was twice as fast as was thought: then a cold start was measured before. Little of
+    what is near the target anyway.
+    """
+    expected = known.seconds_for(rows)
+    if seconds > ALARM * max(goal.seconds, expected) or 2 * seconds < expected:
         return 1.0
     return 0.3 if CALM[0] * goal.seconds <= seconds <= ALARM * goal.seconds else 0.5
 
@@ -141,7 +175,7 @@ def _fixed_by_two_sizes(goal: Goal, known: Learned, rows: int, seconds: float) -
     """
     if known.last is None or (0.8 < rows / known.last[0] < 1.25):
         return known.fixed
-    if rows > known.last[0] and seconds <= goal.seconds:
+    if rows > known.last[0] and seconds <= CALM[0] * goal.seconds:
         return known.fixed
     per_row = max(0.0, (known.last[1] - seconds) / (known.last[0] - rows))
     found = max(0.0, seconds - rows * per_row)
