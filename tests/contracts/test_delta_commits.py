@@ -195,6 +195,25 @@ def test_a_column_retyped_at_the_last_moment_stops_the_batch(table: str, monkeyp
     assert count(table) == 1
 
 
+@pytest.mark.parametrize("how", ["overwrite", "restore"])
+def test_a_table_replaced_at_the_last_moment_is_not_written_to(
+    table: str, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Our commit on top would hide that earlier batches are gone: then nobody would ever look for them."""
+    committer = DeltaCommitter("lake", table)
+    write(committer, 0, rows(2))
+    write(committer, 1, rows(2, start=2))
+    frozen = freeze(committer, rows(2, start=4))
+    harm = {
+        "overwrite": lambda: write_deltalake(table, pa.table(rows(1)), mode="overwrite"),
+        "restore": lambda: DeltaTable(table).restore(1),
+    }
+    at_the_last_moment(committer, monkeypatch, harm[how])
+    with pytest.raises(SinkRefused, match=r"was given batches up to 1, but version 3 (replaced|restored)"):
+        committer.commit(frozen, key(2), {})
+    assert committer.watermark(key(2).app) == 1
+
+
 def test_a_commit_that_fails_after_it_landed_is_recognised(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     committer = DeltaCommitter("lake", table)
     frozen = freeze(committer, rows(3))

@@ -56,8 +56,6 @@ class DeltaHarness:
         return {
             "appended to": lambda: write_deltalake(self.table, pa.table(rows(1, start=7000)), mode="append"),
             "compacted": lambda: _done(DeltaTable(self.table).optimize.compact()),
-            "restored": lambda: _done(DeltaTable(self.table).restore(1)),
-            "overwritten": lambda: write_deltalake(self.table, pa.table(rows(1, start=9000)), mode="overwrite"),
             "a nullable column added": lambda: DeltaTable(self.table).alter.add_columns(
                 Field("later", PrimitiveType("string"))
             ),

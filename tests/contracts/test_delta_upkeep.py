@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from penstock.errors import SinkRefused
 from penstock.sinks.delta import checkpoint
 from penstock.sinks.delta.committer import DeltaCommitter
 from penstock.testing.sink_suite import freeze, key, rows, write
@@ -93,6 +94,9 @@ def test_spark_reads_and_restores_over_our_checkpoints(table: str, spark: SparkS
     assert (told.operation, told.isBlindAppend, told.operationMetrics["numOutputRows"]) == ("WRITE", True, "2")
     spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF 5")
     assert [found.operation for found in committer.undone(key(0).app)] == ["RESTORE"]
-    assert write(committer, 6, rows(1, start=200)).how == "committed"
+    with pytest.raises(SinkRefused, match="restored it to version 5"):
+        write(committer, 6, rows(1, start=200))
+    spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF 6")
     assert committer.undone(key(0).app) == []
-    assert spark.read.format("delta").load(table).count() == 11
+    assert write(committer, 6, rows(1, start=200)).how == "committed"
+    assert spark.read.format("delta").load(table).count() == 13

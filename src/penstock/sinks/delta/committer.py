@@ -164,6 +164,7 @@ class DeltaCommitter:
             self._grow(new, frozen, key)
             return None
         self._taken(now)
+        self._whole(now, key)
         assert folder is not None
         version = self._append(folder, now, files.now(), key, told(story, key, frozen.rows), frozen.rows)
         added = tuple(field["name"] for field in frozen.target["add_columns"])
@@ -219,6 +220,17 @@ class DeltaCommitter:
                 remedy="Undo the change, or run again: the batch is written anew for the table as it is now.",
             )
         return look, still_to_add(frozen.target, look.state)
+
+    def _whole(self, look: Look, key: WriteKey) -> None:
+        """Refuse a table whose content was replaced since our newest batch: this one, on top, would hide it."""
+        for found in look.undone(key.app):
+            raise SinkRefused(
+                f"sink {self.name}, batch {key.batch_id}: table {self.table} was given batches up to "
+                f"{look.watermark(key.app)}, but {found.words}.",
+                data="None of them would be written again by itself. This batch was not written to the table.",
+                remedy="Bring its rows back (RESTORE to a version that has them); or accept the table as it is, and "
+                "start afresh:  penstock new-generation",
+            )
 
     def _taken(self, look: Look) -> TableState:
         """The table's state, if penstock may append to it. Raises SinkRefused."""
