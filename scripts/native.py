@@ -24,6 +24,7 @@ CRATE = ROOT / "native"
 BIN = ROOT / ".venv" / "bin"
 STAMP = ROOT / ".venv" / ".made-native"
 OLDEST = (1, 88)
+TRIES = 3
 
 
 def main() -> int:
@@ -36,9 +37,21 @@ def main() -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two makes at once: one builds, the other waits and finds it done
         if "--wheel" in sys.argv:
             build(found, ROOT / "dist")
-        elif not fresh():
+        elif not fresh() and fetched(found):
             install(found)
     return 0
+
+
+def fetched(found: Path) -> bool:
+    """Whether the crates of the lock are here, or can be had. Without a network for them nothing is built."""
+    command = [found, "fetch", "--locked", "--manifest-path", CRATE / "Cargo.toml"]
+    for _ in range(TRIES):
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode == 0:
+            return True
+    why = done.stdout.strip()[-300:]
+    print(f"native: its crates cannot be fetched, so JSON is decoded in Python: {why}", flush=True)
+    return False
 
 
 def cargo() -> Path | None:

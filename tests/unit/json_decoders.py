@@ -1,6 +1,7 @@
 """Which JSON decoder a test runs on: the one in Python, the native one, or each in turn.
 
-A test of the native decoder is skipped in one case only: there is no cargo on this machine to build it with.
+A test of the native decoder is skipped in one case only: there is no cargo on this machine to build it with, or the
+crates that it needs cannot be had.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ def need_native() -> None:
     """The native decoder is in use from here on; a test that cannot have it fails, or is skipped without a cargo."""
     if choice().module:
         return
-    if runpy.run_path(str(SCRIPT))["cargo"]() is None:
-        pytest.skip("no cargo on this machine: the native decoder cannot be built")
+    script = runpy.run_path(str(SCRIPT))
+    cargo = script["cargo"]()
+    if cargo is None or not script["fetched"](cargo):
+        pytest.skip("no cargo on this machine, or no crates for it: the native decoder cannot be built")
     pytest.fail(f"the native decoder is not in use ({choice().why}); build it with  make native")
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from penstock.errors import SchemaRefused
 from penstock.formats.arrow_types import arrow_type, to_arrow
 from penstock.formats.contract import Decoded
-from penstock.formats.json_columns import JsonDecoder
+from penstock.formats.json_native import json_decoder
 from penstock.formats.json_schema_changes import fitted, read_as
 from penstock.formats.json_schema_refs import Documents
 from penstock.formats.json_schema_types import Shape
@@ -46,7 +46,7 @@ class JsonSchemaDecoder:
         self.known = known
         self.closed = bool(shape.closed) and not shape.open
         strict = self.closed or unknown_fields == "reject"
-        self.json = JsonDecoder(
+        self.json = json_decoder(
             self.fields, unknown_fields="reject" if strict else "ignore", tombstones="reject", max_bytes=MOST_BYTES
         )
         self.validator = validator_of(documents) if shape.more or shape.nulls else None
