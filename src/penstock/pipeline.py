@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 
-from penstock import pacing, realtime, rules, scopes
+from penstock import alarms, pacing, realtime, rules, scopes
+from penstock.alarms import Alert, Notifier
 from penstock.choice import Choice
 from penstock.errors import InvalidPipeline
 from penstock.observing import Observe
@@ -112,6 +113,10 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     )
     pace: Pace = Field(default_factory=Pace, validate_default=True, description="How large a batch may be.")
     observe: Observe = Field(Observe(), description="How the pipeline shows itself.")
+    notify: dict[Name, Notifier] = Field(
+        default_factory=dict, description="Who is told of alerts, by name: `log`, a webhook, a command."
+    )
+    alerts: tuple[Alert, ...] = Field((), strict=False, description="When they are told, beside the built-in alerts.")
     spark: dict[str, Text] = Field(default_factory=dict, description="Spark settings, as Spark names them.")
 
     @field_validator("folder")
@@ -192,6 +197,13 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     def _pace_can_be_held(cls, pace: Pace, info: ValidationInfo) -> Pace:
         rules.hold("pace", pacing.disagreements(info.data.get("trigger"), pace, info.data.get("source")))
         return with_defaults(pace, info.data.get("profile", "throughput"))
+
+    @field_validator("alerts")
+    @classmethod
+    def _alerts_agree(cls, given: tuple[Alert, ...], info: ValidationInfo) -> tuple[Alert, ...]:
+        if "notify" in info.data:
+            rules.hold("alerts", alarms.disagreements(given, info.data["notify"]))
+        return given
 
     @property
     def workplace(self) -> Path:

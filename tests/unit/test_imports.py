@@ -24,9 +24,9 @@ import penstock
 ROOT = Path(penstock.__file__).parent
 
 BASE = {
-    "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "observing", "options", "origin",
-    "pacing", "paths", "pipeline", "profiles", "ranges", "realtime", "registry", "rows", "rules", "scopes", "secret",
-    "sql", "stages", "tally", "triggers", "unread", "verbs", "version",
+    "alarms", "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "observing", "options",
+    "origin", "pacing", "paths", "pipeline", "profiles", "ranges", "realtime", "registry", "rows", "rules", "scopes",
+    "secret", "sql", "stages", "tally", "triggers", "unread", "verbs", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "schemas.contract", "schemas.options", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""
@@ -34,7 +34,7 @@ COMPONENTS = {"sources", "formats", "checks", "steps", "sinks"}
 BATCH = {"batch", "clock", "conserve", "plan", "report", "worker"}
 ABOVE_BATCH = BASE | CONTRACTS | COMPONENTS | BATCH | {"ledger", "observe", "pace", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
-    **dict.fromkeys(BASE, BASE | {"schemas.options"}),
+    **dict.fromkeys(BASE, BASE | {"observe.metrics", "schemas.options"}),
     **dict.fromkeys(COMPONENTS, BASE),
     "formats": BASE | {"schemas.contract"},
     "sinks": BASE | {"formats.encoding", "formats.encode_json_values", "schemas.contract"},

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from penstock.cli import (
+    alerts,
     audit,
     checkpoint,
     demo,
@@ -46,6 +47,7 @@ app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)
 app.command()(jars.jars)
 app.command()(version.version)
+app.add_typer(alerts.app, name="alerts")
 app.add_typer(checkpoint.app, name="checkpoint")
 app.add_typer(dev.app, name="dev")
 app.add_typer(schema.app, name="schema")

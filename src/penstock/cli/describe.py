@@ -37,6 +37,9 @@ def describe(
     if profile is not None:
         print("\n".join(_profile(profile, as_json=json)))
         return
+    if part == ["metrics"]:
+        print("\n".join(_metrics(as_json=json)))
+        return
     answer = _answer(".".join(part or ()), brief=not json)
     if json:
         print(jsons.dumps(_as_json(answer), indent=2, ensure_ascii=False))
@@ -64,6 +67,21 @@ def _profile(name: str, *, as_json: bool) -> Iterator[str]:
         yield f"  {key:<{width}}  {value}  (in profile {other}: {PROFILES[other].keys()[key]})"
     if PROFILES[name].warm:
         yield "  Python workers are kept while nothing comes, so that the next record does not wait for their start."
+
+
+def _metrics(*, as_json: bool) -> Iterator[str]:
+    """Every metric: for alerts, Prometheus and OpenTelemetry."""
+    from penstock.observe.metrics import METRICS
+
+    if as_json:
+        told = [{**asdict(metric), "prometheus": metric.exposed} for metric in METRICS.values()]
+        yield jsons.dumps({"metrics": told}, indent=2)
+        return
+    yield "metrics: names as alerts take them; Prometheus has penstock_ before them, and _total after counters."
+    width = max(map(len, METRICS))
+    for metric in METRICS.values():
+        facts = ", ".join(filter(None, (metric.kind, metric.unit, *(f"for each {name}" for name in metric.labels))))
+        yield f"  {metric.name:<{width}}  ({facts})  {metric.about}"
 
 
 def _answer(asked: str, *, brief: bool) -> Answer:

@@ -21,9 +21,11 @@ from penstock.engine.meter import Meter
 from penstock.engine.publish import Publisher
 from penstock.errors import PenstockError
 from penstock.observe import events, gaps
+from penstock.observe.alerts import Signals
 from penstock.observe.diary import Diary
 from penstock.observe.events import Emit, Event
 from penstock.observe.history import History
+from penstock.observe.logs import name_of
 from penstock.observe.now import Board, Now
 from penstock.ranges import Positions
 from penstock.sources.position import first_positions
@@ -73,6 +75,7 @@ class Observer:
         )
         self.diary = Diary(self.board, History(folder, pipeline.observe.history.seconds))
         self.publisher = Publisher(pipeline.name, pipeline.observe.group_of(pipeline.name), emit)
+        self.signals = Signals(pipeline, run, lambda: self.board.now, emit)
         self._seconds = seconds
         self._next_poll = time.monotonic()
         self._heard: SimpleQueue[Event | Callable[[], None] | None] = SimpleQueue()
@@ -85,15 +88,16 @@ class Observer:
     @contextmanager
     def looking(self) -> Iterator[None]:
         """Look on while the block runs. However that ends, the last word is said; but nobody waits long for it."""
-        self._thread.start()
-        try:
-            yield
-        except BaseException as error:
-            self.ended("failed", str(error) or type(error).__name__)
-            raise
-        finally:
-            self._heard.put(None)
-            self._thread.join(STOP_SECONDS)
+        with self.signals.open():
+            self._thread.start()
+            try:
+                yield
+            except BaseException as error:
+                self.ended("failed", str(error) or type(error).__name__)
+                raise
+            finally:
+                self._heard.put(None)
+                self._thread.join(STOP_SECONDS)
 
     def heard(self, event: Event) -> None:
         """Take note of an event. Costs the caller nothing."""
@@ -117,10 +121,12 @@ class Observer:
             if going and time.monotonic() >= self._next_poll:
                 self._next_poll = time.monotonic() + self._seconds
                 self._careful("lag", self._poll)
+                self._careful("alerts", self._alert)
             self._careful("the group", self._publish)
             self._careful("its progress", self.board.write)
         if not self.board.now.error:
             self._careful("lag", self._poll)  # so that what is left behind for others is not older than the last batch
+        self._careful("alerts", self._alert)
         self._careful("its progress", lambda: self.diary.history.tick(force=True))
         self._careful("its progress", lambda: self.board.write(force=True))
         if self._sight is not None:
@@ -183,7 +189,9 @@ class Observer:
         self._missed = 0
         self.board.update(lag=lag)
         self.board.least_seconds = max(self.board.least_seconds, len(lag.partitions) / 200)  # it is large then
-        self.emit(events.LagMeasured(pipeline=self.pipeline.name, lag=lag))
+        measured = events.LagMeasured(pipeline=self.pipeline.name, lag=lag)
+        self.signals.take(measured)
+        self.emit(measured)
         self.diary.history.lag(lag)
         self._said.discard("lag Unavailable")
 
@@ -197,6 +205,15 @@ class Observer:
             sight.positions = first_positions(self.pipeline.source, sight.cluster, new)
         elif not sight.positions:
             sight.positions = dict(sight.start or {})
+
+    def _alert(self) -> None:
+        now = self.board.now
+        for event in self.signals.look():
+            told = f"{event.alert}: {event.text}" if isinstance(event, events.AlertRaised) else ""
+            told = event.alert if isinstance(event, events.AlertCleared) else told
+            self.diary.history.run(name_of(event), now.run, now.generation, told)
+        if (alerts := self.signals.standing()) != now.alerts:
+            self.board.update(alerts=alerts)
 
     def _publish(self) -> None:
         if self._sight is not None and self.publisher.due():
@@ -212,6 +229,7 @@ class Observer:
     # what the run says
     def _take(self, event: Event) -> None:
         self.diary.take(event)
+        self.signals.take(event)
         if isinstance(event, events.BatchCommitted):
             self._committed(event.batch_id)
         elif isinstance(event, events.Progressed) and event.lag_rows is not None:

@@ -278,5 +278,6 @@ def fingerprint(pipeline: Pipeline) -> str:
     """Of the pipeline, its own functions and penstock's version: tells whether a replay runs other code."""
     functions = [step.python for step in pipeline.steps if step.python is not None]
     sources = " ".join(source_of(function, str(pipeline.folder)) for function in functions)
-    told = pipeline.model_dump_json(exclude={"observe"})  # how it is looked at changes nothing of what it does
+    seen = {"observe", "alerts", "notify"}  # how it is looked at changes nothing of what it does
+    told = pipeline.model_dump_json(exclude=seen)
     return hashlib.sha256(f"{__version__} {told} {sources}".encode()).hexdigest()[:16]

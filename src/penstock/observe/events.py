@@ -195,6 +195,35 @@ class TableEvolved(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlertRaised(Event):
+    """An alert of the pipeline file, or a built-in one, holds."""
+
+    alert: str
+    text: str
+    """What was found."""
+    value: float
+    subject: str = ""
+    """The topic, sink or code that it is about; empty for the pipeline as a whole."""
+    when: str = ""
+    cause: str = ""
+    """Why that happens, as a rule."""
+    next_step: str = ""
+    test: bool = False
+    """Whether it was only sent to see whether it arrives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertCleared(Event):
+    """An alert that was raised is over."""
+
+    alert: str
+    text: str
+    """What was found last."""
+    after_seconds: float
+    subject: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunEnded(Event):
     reason: str
     batches: int

@@ -38,8 +38,12 @@ def to_all(*listeners: Emit) -> Emit:
 
 
 def as_json_line(event: Event) -> str:
-    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-    return json.dumps({"at": _now("milliseconds"), "event": kind, **event.to_json()})
+    return json.dumps({"at": _now("milliseconds"), "event": name_of(event), **event.to_json()})
+
+
+def name_of(event: Event) -> str:
+    """`batch_committed` of BatchCommitted."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
 
 
 def plain_line(event: Event) -> str:
@@ -164,6 +168,16 @@ def _(event: events.SchemaChanged) -> str:
 @_says(events.TableEvolved)
 def _(event: events.TableEvolved) -> str:
     return f"sink {event.sink}: the table has new columns {', '.join(event.columns)} (version {event.version})"
+
+
+@_says(events.AlertRaised)
+def _(event: events.AlertRaised) -> str:
+    return f"ALERT {event.alert}: {event.text}. {event.cause} {event.next_step}".rstrip()
+
+
+@_says(events.AlertCleared)
+def _(event: events.AlertCleared) -> str:
+    return f"alert {event.alert} is over, after {event.after_seconds:.0f} s"
 
 
 @_says(events.RunEnded)

@@ -89,6 +89,8 @@ class Now:
     """What is waited for; empty while things work."""
     waiting_since: float | None = None
     shown: Shown | None = None
+    alerts: tuple[dict[str, Any], ...] = ()
+    """Alerts that are raised: `alert`, `text`, `since`, `cause`, `next_step`."""
     ended: str = ""
     """`done`, `stopped` or `failed`; empty while it runs."""
     error: str = ""
@@ -113,7 +115,8 @@ class Now:
         own = {each.name: body[each.name] for each in fields(cls) if each.name in body}
         made = {"in_hand": InHand, "last_batch": LastBatch, "shown": Shown}
         nested = {key: kind(**own[key]) for key, kind in made.items() if own.get(key) is not None}
-        return cls(**{**own, **nested, "lag": Lag.from_json(own["lag"]) if own.get("lag") else None})
+        more = {"lag": Lag.from_json(own["lag"]) if own.get("lag") else None, "alerts": tuple(own.get("alerts") or ())}
+        return cls(**{**own, **nested, **more})
 
 
 def path_of(state: Path) -> Path:
