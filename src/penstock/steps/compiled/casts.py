@@ -166,9 +166,10 @@ def _unusual(found: Any, values: Any) -> Any:
 
 
 def _signed(text: str) -> str:
-    year, day = text[: text.index("-", 1)], text[text.index("-", 1) :]
-    short = re.sub(r"\.?0*$", "", day) if "." in day else day
-    return f"{'+' if len(year) > 4 and year[0] != '-' else ''}{year}{short}".replace("T", " ")
+    at = text.index("-", 1)
+    year, day = int(text[:at]), text[at:].replace("T", " ")
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04d}{re.sub(r'[.]?0*$', '', day) if '.' in day else day}"
 
 
 OF_TIMES: dict[tuple[pa.DataType, pa.DataType], tuple[Kernel, bool]] = {
