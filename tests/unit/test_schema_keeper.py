@@ -189,6 +189,41 @@ def test_each_kind_of_change_is_parked_or_stops_as_the_policy_says(
         stopping.meet({("orders", 2): 1}, 8)
 
 
+def test_a_change_of_policy_decides_anew_on_what_was_ignored(shop: Shop) -> None:
+    second = shop.put(2, record(id=LONG, name=OPTIONAL, more=OPTIONAL))
+    keeper = shop.keeper(Avro(version=1), add="ignore")
+    keeper.meet({("orders", 2): 1}, 0)
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `name` STRING"
+    again = shop.keeper(Avro(version=1), add="evolve")
+    assert again.meet({("orders", 2): 1}, 1)
+    assert columns(again) == "`id` BIGINT NOT NULL, `name` STRING, `more` STRING"
+    made, _ = rows(again.format(), [framed(2, second, {"id": 1, "name": None, "more": "m"})])
+    assert made == [{"id": 1, "name": None, "more": "m"}]
+
+
+def test_a_process_that_was_first_is_built_upon(shop: Shop) -> None:
+    mine, theirs = shop.keeper(), shop.keeper()
+    shop.put(2, record(id=LONG, name=OPTIONAL, a=OPTIONAL))
+    shop.put(3, record(id=LONG, name=OPTIONAL, a=OPTIONAL, b=OPTIONAL))
+    theirs.meet({("orders", 2): 1}, 5)
+    mine.meet({("orders", 3): 1}, 5)
+    assert columns(mine) == "`id` BIGINT NOT NULL, `name` STRING, `a` STRING, `b` STRING"
+    assert sorted(mine.reader.writers) == [("orders", 1), ("orders", 2), ("orders", 3)]
+    assert mine.reader.revision == 3
+
+
+def test_a_stop_while_it_waits_rejects_nothing(shop: Shop) -> None:
+    pipeline = shop.pipeline()
+    waiting = RegistryOptions(folder=str(shop.folder / "schemas"), unknown_id_wait=Duration("10 minutes"))
+    keeper = keeper_of(pipeline.model_copy(update={"registry": waiting}), lambda: Path(pipeline.state))
+    assert keeper is not None
+    keeper.open(["orders"])
+    keeper.stopping.set()
+    with pytest.raises(Unavailable, match="stopped while it waited for the schema ids 404"):
+        keeper.meet({("orders", 404): 1}, 0)
+    assert keeper.missing == {}
+
+
 def test_a_new_field_can_be_ignored(shop: Shop) -> None:
     keeper = shop.keeper(add="ignore")
     second = shop.put(2, record(id=LONG, name=OPTIONAL, secret=TEXT))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded, Decoder
 from penstock.rows import Mask, Numbers, Verdict
+from penstock.schemas.contract import BARE
 
 if TYPE_CHECKING:
     from penstock.formats.framed import Framed, RegistryDecode
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 FRAME = 5
 """A zero byte, and the schema's id in four bytes, the highest first."""
-BARE = -1
-"""The id under which the one schema of `framing: bare` is kept."""
 
 
 class FramedDecoder:

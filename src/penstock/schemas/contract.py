@@ -15,6 +15,8 @@ from penstock.formats.types import Field
 if TYPE_CHECKING:
     from penstock.formats.contract import Decoder
 
+BARE = -1
+"""The id under which the one schema of records without an id (`framing: bare`) is kept."""
 Kind = Literal["add", "widen", "rename", "drop", "incompatible"]
 """A kind of change, as `schema_changes` names it."""
 

@@ -16,13 +16,11 @@ from penstock.formats.framed import Framed, Named, RegistryDecode
 from penstock.observe.events import Emit, SchemaChanged
 from penstock.pipeline import Pipeline
 from penstock.schemas.cache import Kept
-from penstock.schemas.contract import Change, Reader, Schema, Writer
+from penstock.schemas.contract import BARE, Change, Reader, Schema, Writer
 from penstock.schemas.policy import Judgement, judge, spoken
 from penstock.schemas.rowtype import grown, joining, united
 from penstock.schemas.shelf import News, Shelf, reader_of
 
-BARE = -1
-"""The id under which the one schema of `framing: bare` is kept."""
 MOST_ASKED = 1000
 """Unknown ids that one batch asks for: random bytes must not become a flood of calls."""
 MISSING_SECONDS = 60.0
@@ -47,7 +45,6 @@ class Keeper:
         self.policy = pipeline.schema_changes
         self.stopping = stopping or threading.Event()
         self.reader = Reader(())
-        self.news: list[News] = []
         self.missing: dict[int, float] = {}
         self.waited: set[int] = set()
 
@@ -69,14 +66,15 @@ class Keeper:
         return self.format()
 
     def _take_up(self, body: dict[str, object]) -> None:
-        """Go on where the last revision left off. Another policy or another registry decides anew on what it may."""
-        other_place = body["registry"] != self.registry.place
-        if other_place:
+        """Go on where the last revision left off.
+
+        Under another policy, or with another registry, whose ids mean other schemas, every schema is decided on anew
+        when it is met. The columns stay.
+        """
+        same = body["registry"] == self.registry.place and body["policy"] == self.policy.model_dump()
+        if not same and self.options.framing != "bare":
             body = {**body, "writers": []}
         self.reader = self._portable(reader_of(body, self.registry))
-        if body["policy"] != self.policy.model_dump() and not other_place:
-            decided = {key: writer for key, writer in self.reader.writers.items() if not writer.parked}
-            self.reader = replace(self.reader, writers=decided)
 
     def _portable(self, reader: Reader) -> Reader:
         readers = {subject: self.codec.portable(schema) for subject, schema in reader.readers.items()}
@@ -111,7 +109,7 @@ class Keeper:
         for topic, number in sample():
             try:
                 found[topic] = self.options.subject_of(topic, self.codec.name(self.registry.by_id(number)))
-            except LookupError:
+            except (LookupError, SchemaRefused):
                 continue  # told when its records are read
         return found
 
@@ -144,11 +142,13 @@ class Keeper:
             bare = Writer(subject, self.reader.readers[subject])
             self.reader = replace(self.reader, writers={**self.reader.writers, (topic, BARE): bare})
             return
-        order = self._order(subject)
-        known = order[: order.index(self.reader.readers[subject].id) + 1]
+        order, newest = self._order(subject), self.reader.readers[subject].id
+        known = order[: order.index(newest) + 1] if newest in order else [newest]
         for number in known[-MOST_VERSIONS:]:
             schema = self.registry.by_id(number)
-            self._decide(topic, subject, schema, self._old(schema, subject))
+            judged = self._old(schema, subject)
+            if judged.action == "read":  # else it is decided on when there are records of it
+                self._decide(topic, subject, schema, judged)
 
     # while running
 
@@ -161,14 +161,14 @@ class Keeper:
             return False
         ordered = sorted(wanted, key=lambda key: (-wanted[key], key))[:MOST_ASKED]
         found = self._looked_up({number for _, number in ordered})
-        news = [
-            self._met(topic, found[number], batch_id)
-            for topic, number in sorted(ordered, key=lambda key: (key[1], key[0]))  # registries give ascending ids
-            if number in found
-        ]
-        if news:
+        new = sorted((key for key in ordered if key[1] in found), key=lambda key: (key[1], key[0]))  # the oldest first
+        while new:
+            news = [self._met(topic, found[number], batch_id) for topic, number in new]
             self.reader = replace(self.reader, revision=self.reader.revision + 1)
             self._keep(news)
+            new = [
+                key for key in new if key not in self.reader.writers
+            ]  # another process was first: on top of its word
         return True
 
     def _looked_up(self, numbers: set[int]) -> dict[int, Schema]:
@@ -184,13 +184,24 @@ class Keeper:
                     continue
             left = numbers - set(found)
             pause = min(max(1.0, len(left) * 0.05), deadline - time.monotonic())
-            if not left or pause <= 0 or self.stopping.wait(pause):
+            if not left or pause <= 0:
                 break
+            if self.stopping.wait(pause):
+                raise self._stopped(left)
         if len(self.missing) + len(left) > 10 * MOST_ASKED:
             self.missing.clear()
         self.missing |= dict.fromkeys(left, time.monotonic())
         self.waited = (self.waited if len(self.waited) < 10 * MOST_ASKED else set()) | left
         return found
+
+    def _stopped(self, left: set[int]) -> Unavailable:
+        """Nothing is rejected because somebody had no time to wait."""
+        some = ", ".join(map(str, sorted(left)[:5]))
+        return Unavailable(
+            f"{self.pipeline.name}: stopped while it waited for the schema ids {some}, which {self.registry.place} "
+            "does not know.",
+            data="Nothing of this batch is visible; it comes again with the next run.",
+        )
 
     def _met(self, topic: str, schema: Schema, batch_id: int) -> News:
         """Decide on a schema that was never read before in this topic."""
@@ -211,9 +222,9 @@ class Keeper:
 
     def _decided(self, topic: str, subject: str, schema: Schema, judged: Judgement, batch_id: int) -> News:
         before = self.reader.readers.get(subject)
+        judged = self._decide(topic, subject, schema, judged)
         if judged.action == "stop":
             raise self._stop(topic, subject, before, schema, judged)
-        judged = self._decide(topic, subject, schema, judged)
         changes = tuple(change.__dict__ for change in judged.changes)
         old = None if before is None else before.id
         event = SchemaChanged(
