@@ -137,7 +137,10 @@ class ToCommand(Options):
     """A command is started for each alert, with the event as JSON on its input."""
 
     command: tuple[str, ...] = Field(
-        strict=False, min_length=1, description="Program and arguments; no shell reads them. It may take 30 seconds."
+        strict=False,
+        min_length=1,
+        description="Program and arguments, started in the folder of the file; no shell reads "
+        "them. It may take 30 seconds.",
     )
 
 

@@ -49,7 +49,7 @@ def try_(file: File, env: Env = None, sets: Set = None) -> None:
         if not isinstance(options, ToWebhook | ToCommand):
             continue
         try:
-            print(f"{name}: {printable(notifier_of(options).tell(body_of(event)))}")
+            print(f"{name}: {printable(notifier_of(options, pipeline.folder).tell(body_of(event)))}")
         except NotTold as error:
             failed = True
             print(f"{name}: NOT TOLD: {printable(str(error))}")

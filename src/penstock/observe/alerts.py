@@ -97,7 +97,7 @@ class Signals:
                 stack.enter_context(sending)
             for key, options in self.pipeline.notify.items():
                 if isinstance(options, ToWebhook | ToCommand):
-                    self.desks[key] = Desk(key, notifier_of(options), self._say)
+                    self.desks[key] = Desk(key, notifier_of(options, self.pipeline.folder), self._say)
             stack.callback(self._close)
             yield
 

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
+from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, Protocol
 
@@ -81,13 +82,18 @@ class WebhookNotifier:
 class CommandNotifier:
     """Starts a command, with the event as JSON on its input."""
 
-    def __init__(self, command: tuple[str, ...], timeout: float = COMMAND_SECONDS) -> None:
-        self.command, self.timeout = command, timeout
+    def __init__(self, command: tuple[str, ...], folder: Path, timeout: float = COMMAND_SECONDS) -> None:
+        self.command, self.folder, self.timeout = command, folder, timeout
 
     def tell(self, event: Mapping[str, Any]) -> str:
         try:
             done = subprocess.run(
-                self.command, input=json.dumps(event).encode(), capture_output=True, timeout=self.timeout, check=False
+                self.command,
+                input=json.dumps(event).encode(),
+                capture_output=True,
+                timeout=self.timeout,
+                cwd=self.folder,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise NotTold(f"it took more than {self.timeout:.0f} seconds, and was ended", again=True) from None
@@ -99,8 +105,11 @@ class CommandNotifier:
         return "ended with code 0"
 
 
-def notifier_of(options: ToWebhook | ToCommand) -> Notifier:
-    return WebhookNotifier(options.webhook) if isinstance(options, ToWebhook) else CommandNotifier(options.command)
+def notifier_of(options: ToWebhook | ToCommand, folder: Path) -> Notifier:
+    """A notifier; `folder` is that of the pipeline file, where commands are started."""
+    if isinstance(options, ToWebhook):
+        return WebhookNotifier(options.webhook)
+    return CommandNotifier(options.command, folder)
 
 
 def filled(template: str, event: Mapping[str, Any]) -> str:
