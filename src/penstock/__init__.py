@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock import errors
+    from penstock.alarms import Alert, Webhook
     from penstock.formats.json import Json
     from penstock.formats.raw import Raw
     from penstock.observing import Observe
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.triggers import Every, RealTime
 
 _HOME = {
+    "Alert": "penstock.alarms",
     "Check": "penstock.stages",
     "DeadLetterTopic": "penstock.pipeline",
     "DeadLetters": "penstock.pipeline",
@@ -39,10 +41,12 @@ _HOME = {
     "Sink": "penstock.pipeline",
     "Step": "penstock.stages",
     "Topic": "penstock.sinks.kafka",
+    "Webhook": "penstock.alarms",
     "load_pipeline": "penstock.spec",
 }
 
 __all__ = [
+    "Alert",
     "Check",
     "DeadLetterTopic",
     "DeadLetters",
@@ -58,6 +62,7 @@ __all__ = [
     "Sink",
     "Step",
     "Topic",
+    "Webhook",
     "errors",
     "load_pipeline",
 ]

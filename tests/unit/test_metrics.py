@@ -21,7 +21,16 @@ from typer.testing import CliRunner
 from penstock.cli import app
 from penstock.errors import SetupFailed
 from penstock.observe import otlp, prometheus
-from penstock.observe.events import BatchCommitted, LagMeasured, Paced, RecordsLost, RunStarted, SchemaChanged, Waiting
+from penstock.observe.events import (
+    BatchCommitted,
+    LagMeasured,
+    Paced,
+    RecordsLost,
+    Recovered,
+    RunStarted,
+    SchemaChanged,
+    Waiting,
+)
 from penstock.observe.lag import Lag, PartitionLag, Runway, together
 from penstock.observe.metrics import METRICS, MOST_VALUES, OTHER, Readings
 from penstock.observe.metrics_kept import Figures, Sums, Usual, state_of
@@ -92,6 +101,17 @@ def test_what_else_happens_is_counted() -> None:
     assert seen["restarts"] == {(): 1}
     assert seen["pace_changes"] == {("up",): 1, ("same",): 1}
     assert (seen["waits"], seen["rows_lost"], seen["schema_changes"]) == ({(): 1}, {(): 4}, {("park",): 1})
+
+
+def test_a_wait_is_counted_from_its_first_try_until_it_is_over() -> None:
+    clock = [100.0]
+    kept = Figures(Usual(), lambda: Now("p", waiting="a broker", waiting_since=clock[0]), lambda: clock[0])
+    for at in (100.0, 110.0, 130.0):
+        clock[0] = at
+        kept.take(Waiting(pipeline="p", cause="a broker", pause_seconds=10.0, attempt=1))
+    assert (kept.read()["waiting_seconds"], kept.read()["waits"]) == ({(): 30.0}, {(): 3})
+    kept.take(Recovered(pipeline="p", after_seconds=30.0))
+    assert kept.read()["waiting_seconds"] == {(): 0.0}
 
 
 def test_lag_is_told_for_each_topic_and_not_for_each_partition() -> None:

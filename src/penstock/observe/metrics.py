@@ -97,7 +97,7 @@ _ALL = (
     _gauge("state", "1 for the state that the pipeline is in: starting, working, idle, waiting, paused, failed, ended.",
            "state"),
     _gauge("waiting_seconds", "How long something outside has been waited for; 0 while things work.", unit="seconds"),
-    _counter("waits", "How often something outside was waited for: each try counts.", unit=""),
+    _counter("waits", "How often something outside was waited for.", unit=""),
     _counter("restarts", "How often the query was started again in this run.", unit=""),
     _counter("schema_changes", "Schemas that were met for the first time, by what became of them.", "action", unit=""),
     _gauge("run_seconds", "How long this run has gone on.", unit="seconds"),

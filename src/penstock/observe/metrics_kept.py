@@ -124,6 +124,7 @@ class Figures:
         self._lengths: deque[float] = deque(maxlen=USUAL_BATCHES)
         self._silence = Silence()
         self._unread_since: float | None = None
+        self._waiting_since: float | None = None
 
     def take(self, event: Event) -> None:
         """Count what this event tells."""
@@ -186,6 +187,12 @@ class Figures:
     @_take.register
     def _(self, event: events.Waiting) -> None:
         self._sums.add("waits", 1)
+        if self._waiting_since is None:  # later tries are the same wait
+            self._waiting_since = self.clock()
+
+    @_take.register
+    def _(self, event: events.Recovered) -> None:
+        self._waiting_since = None
 
     @_take.register
     def _(self, event: events.RunStarted) -> None:
@@ -231,7 +238,8 @@ class Figures:
         return max(0.0, at - since) / (usual + self.usual.every_seconds)
 
     def _of_run(self, now: Now, at: float) -> Readings:
-        waiting = max(0.0, at - now.waiting_since) if now.waiting and now.waiting_since else 0.0
+        since = self._waiting_since if self._waiting_since is not None else now.waiting_since
+        waiting = max(0.0, at - since) if now.waiting and since is not None else 0.0
         state = state_of(now)
         return {
             "state": {(name,): float(name == state) for name in STATES},
