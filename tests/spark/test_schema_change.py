@@ -43,6 +43,8 @@ NESTED = [
     for each in (address(), address(ZIP))
 ]
 VERSIONS = {
+    7: schema(ID, QTY),
+    8: schema(ID, {**QTY, "type": "long"}),
     5: NESTED[0],
     6: NESTED[1],
     1: schema(ID, NOTE),
@@ -151,6 +153,21 @@ def test_a_try_that_ended_midway_is_finished_by_the_next_with_the_new_columns(be
         bench.write(values, 1, 1, plan)
     bench.write(values, 1, 1)
     assert sorted(rows(bench.table, "id, qty")) == [(1, None), (2, 7)]
+
+
+def test_by_spark_a_column_becomes_wider_where_the_policy_takes_it(bench: Bench) -> None:
+    bench.sections["sinks"] = {"lake": Sink(to=Delta(table="./lake/t", writer="spark"))}
+    bench.sections["schema_changes"] = SchemaChanges(widen="evolve")
+    (bench.folder / "schemas" / "t-value" / "1.avsc").unlink()
+    put(bench.folder, 7)
+    plan = bench.plan()
+    bench.write([framed(7, id=1, qty=5)], plan=plan)
+    put(bench.folder, 8)
+    bench.write([framed(8, id=2, qty=2**40), framed(7, id=3, qty=7)], 1, 1, plan)
+    bench.write([framed(8, id=4, qty=2**41)], 2, 3)
+    found = bench.spark.read.format("delta").load(str(bench.table)).select("id", "qty")
+    assert found.schema["qty"].dataType.simpleString() == "bigint"
+    assert sorted(tuple(row) for row in found.collect()) == [(1, 5), (2, 2**40), (3, 7), (4, 2**41)]
 
 
 @pytest.mark.parametrize("writer", ["auto", "spark"])

@@ -63,7 +63,7 @@ class SparkDeltaCommitter:
         wanted = delta_fields(whole, self.name)
         state = (self.spark.look() or self._create(wanted)).state
         same_partitioning(state, self.partition_by, self.name)
-        added = new_columns(demands.without_filled(state), wanted, self.schema, self.name)
+        added = new_columns(demands.without_filled(state), wanted, self.schema, self.name, widen=True)
         written = written_columns(whole, state, added)
         return SparkTarget(
             table=self.table,
@@ -163,7 +163,11 @@ class SparkDeltaCommitter:
     def _append(self, look: Look, frozen: Frozen, key: WriteKey, story: str) -> None:
         known = {field["name"] for field in look.state.fields}
         grows = any(field["name"] not in known for field in frozen.target["columns"])
-        grows = grows or bool(still_to_add(frozen.target, look.state))
+        known_types = {field["name"]: field["type"] for field in look.state.fields}
+        more = still_to_add(frozen.target, look.state)
+        if any(isinstance(known_types.get(field["name"]), str) for field in more):
+            self.spark.let_types_widen()
+        grows = grows or bool(more)
         options = {
             "txnAppId": key.app,
             "txnVersion": key.batch_id,

@@ -9,18 +9,9 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from penstock.sinks.delta import allow, demands
-from penstock.sinks.delta.columns import difference, grown
+from penstock.sinks.delta.columns import difference, grown, widens
 from penstock.sinks.delta.state import TableState
 from penstock.sinks.delta.types import DeltaType
-
-WIDER = {
-    "byte": ("short", "integer", "long"),
-    "short": ("integer", "long"),
-    "integer": ("long", "double"),
-    "float": ("double",),
-    "date": ("timestamp_ntz",),
-}
-"""Types that Delta's type widening turns a column of the one type into."""
 
 
 def changes(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
@@ -71,15 +62,6 @@ def tightened(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
             yield f"column `{field['name']}` is NOT NULL now, or something in it is"
 
 
-def widens(written: DeltaType, table: DeltaType) -> bool:
-    """Does every value of the one type fit the other unchanged?"""
-    if difference(table, written) is None:
-        return True
-    if not isinstance(written, str) or not isinstance(table, str):
-        return False
-    return table in WIDER.get(written, ())
-
-
 def _columns(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
     known = {field["name"]: field for field in state.fields}
     spelled = {name.lower() for name in known}
@@ -101,9 +83,10 @@ def _columns(frozen: dict[str, Any], state: TableState) -> Iterator[str]:
 
 
 def _grows(table: DeltaType, written: dict[str, Any], new: Collection[str]) -> bool:
-    """Is this a column whose structs the batch is to give more fields, and does that still go?"""
-    found = difference(table, written["type"]) is not None
-    return found and written["name"] in new and grown(table, written["type"]) is not None
+    """Is this a column that the batch is to give more fields inside, or a wider type, and does that still go?"""
+    kind = written["type"]
+    found = difference(table, kind) is not None and written["name"] in new
+    return found and (grown(table, kind) is not None or widens(table, kind))
 
 
 def _column(table: dict[str, Any], written: dict[str, Any]) -> Iterator[str]:

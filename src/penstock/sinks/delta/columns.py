@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,14 @@ Fields = Sequence[dict[str, Any]]
 FORBIDDEN = set(" ,;{}()\n\t=")
 """Characters that Parquet files of a Delta table without column mapping cannot have in a column's name."""
 CANNOT_PARTITION = {"binary"}
+WIDER = {
+    "byte": ("short", "integer", "long"),
+    "short": ("integer", "long"),
+    "integer": ("long", "double"),
+    "float": ("double",),
+    "date": ("timestamp_ntz",),
+}
+"""Types that Delta's type widening turns a column of the one type into."""
 
 
 def delta_fields(columns: pa.Schema, sink: str) -> list[dict[str, Any]]:
@@ -31,12 +40,12 @@ def delta_fields(columns: pa.Schema, sink: str) -> list[dict[str, Any]]:
     return fields
 
 
-def missing_from(state: TableState, wanted: Fields, sink: str) -> list[dict[str, Any]]:
+def missing_from(state: TableState, wanted: Fields, sink: str, *, widen: bool = False) -> list[dict[str, Any]]:
     """The columns that the table lacks, nullable; and those of its own whose structs have more fields in the batch.
 
-    Refuses what the table cannot take.
+    `widen`: also those whose type becomes a wider one. Refuses what the table cannot take.
     """
-    problems = [*_spelled_otherwise(state.fields, wanted), *_typed_otherwise(state.fields, wanted)]
+    problems = [*_spelled_otherwise(state.fields, wanted), *_typed_otherwise(state.fields, wanted, widen)]
     known, given = {field["name"] for field in state.fields}, {field["name"] for field in wanted}
     for field in state.fields:
         if field["name"] not in given and not field["nullable"]:
@@ -52,9 +61,11 @@ def missing_from(state: TableState, wanted: Fields, sink: str) -> list[dict[str,
     return [*new, *(grown for field in wanted if (grown := _grown_field(theirs.get(field["name"]), field)))]
 
 
-def new_columns(state: TableState, wanted: Fields, schema: str, sink: str) -> tuple[dict[str, Any], ...]:
+def new_columns(
+    state: TableState, wanted: Fields, schema: str, sink: str, *, widen: bool = False
+) -> tuple[dict[str, Any], ...]:
     """The columns that the table is to gain; none may be new where the schema is fixed."""
-    added = tuple(missing_from(state, wanted, sink))
+    added = tuple(missing_from(state, wanted, sink, widen=widen))
     if added and schema == "fixed":
         names = ", ".join(f"`{field['name']}`" for field in added)
         raise _refused(
@@ -126,10 +137,11 @@ def grown(table: DeltaType, data: DeltaType) -> DeltaType | None:
 
 
 def _grown_field(table: dict[str, Any] | None, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    """The table's column as it is to become, if its structs gain fields; None if it stays."""
+    """The table's column as it is to become, if its structs gain fields or its type becomes wider; None if it stays."""
     if table is None or difference(table["type"], wanted["type"]) is None:
         return None
-    return {**table, "type": grown(table["type"], wanted["type"])}
+    wider = wanted["type"] if widens(table["type"], wanted["type"]) else None
+    return {**table, "type": wider or grown(table["type"], wanted["type"])}
 
 
 def still_to_add(target: dict[str, Any], state: TableState) -> list[dict[str, Any]]:
@@ -142,11 +154,28 @@ def still_to_add(target: dict[str, Any], state: TableState) -> list[dict[str, An
     ]
 
 
-def _typed_otherwise(table: Fields, wanted: Fields) -> Iterator[str]:
+def widens(one: DeltaType, other: DeltaType) -> bool:
+    """Does every value of the one type fit the other unchanged?"""
+    if difference(other, one) is None:
+        return True
+    if not isinstance(one, str) or not isinstance(other, str):
+        return False
+    return other in WIDER.get(one, ()) or _more_digits(one, other)
+
+
+def _more_digits(one: str, other: str) -> bool:
+    """Are both decimals of one scale, and has the other at least as many digits?"""
+    both = [re.fullmatch(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)", each) for each in (one, other)]
+    narrow, wide = both
+    return narrow is not None and wide is not None and narrow[2] == wide[2] and int(narrow[1]) <= int(wide[1])
+
+
+def _typed_otherwise(table: Fields, wanted: Fields, widen: bool) -> Iterator[str]:
     types = {field["name"]: field["type"] for field in table}
     for field in wanted:
         known = types.get(field["name"])
-        found = None if known is None or grown(known, field["type"]) else difference(known, field["type"])
+        fine = known is None or grown(known, field["type"]) or (widen and widens(known, field["type"]))
+        found = None if known is None or fine else difference(known, field["type"])
         if found:
             yield f"Column `{field['name']}` is {found}."
 

@@ -106,6 +106,11 @@ class SparkTable:
             writer = writer.option(name, value)
         writer.append()
 
+    def let_types_widen(self) -> None:
+        """Turn on the table's type widening: Spark then takes a wider column as a change of its type."""
+        self.session().sql(f"ALTER TABLE {self.place.quoted} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+        self.forget()
+
     def set_transaction(self, look: Look, app: str, version: int) -> None:
         """A commit without rows that moves the watermark of this application id."""
         jvm: Any = self.session()._jvm
