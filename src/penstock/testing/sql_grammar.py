@@ -213,7 +213,9 @@ class Grammar:
             lambda: f"to_date({self.time(d)})",
             lambda: f"CAST({self.time(d)} AS DATE)",
             lambda: f"to_date({self.day(d)})",
-            lambda: f"{self.one('date_add', 'date_sub')}({self.day(d)}, {self.one('1', 'i1', 'i2', '-720000', '-800000')})",
+            lambda: (
+                f"{self.one('date_add', 'date_sub')}({self.day(d)}, {self.one('1', 'i1', 'i2', '-720000', '-800000')})"
+            ),
             lambda: self.chosen(self.day, d),
         )
 
