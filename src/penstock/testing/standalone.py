@@ -75,12 +75,14 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
     folder.mkdir(parents=True, exist_ok=True)
     spark = Standalone(folder, free_port())
     try:
-        _daemon(spark, "master.Master", "--host", HOST, "--port", str(spark.port), "--webui-port", str(free_port()))
+        _daemon(
+            spark, "master.Master", HOST, "--host", HOST, "--port", str(spark.port), "--webui-port", str(free_port())
+        )
         _wait_for(spark, "master.Master", "I have been elected leader")
         for number in range(workers):
-            place = str(folder / f"work-{number}")
-            own = ["-h", HOST, "-p", str(free_port()), "--webui-port", str(free_port()), "-c", "1", "-m", "1g"]
-            _daemon(spark, f"worker.Worker-{number}", *own, "-d", place, spark.master)
+            place, host = str(folder / f"work-{number}"), f"127.0.0.{number + 1}"  # no task is copied on its own host
+            own = ["-h", host, "-p", str(free_port()), "--webui-port", str(free_port()), "-c", "1", "-m", "1g"]
+            _daemon(spark, f"worker.Worker-{number}", host, *own, "-d", place, spark.master)
         for number in range(workers):
             _wait_for(spark, f"worker.Worker-{number}", "Successfully registered with master")
         yield spark
@@ -93,7 +95,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
             process.wait()
 
 
-def _daemon(spark: Standalone, name: str, *arguments: str) -> None:
+def _daemon(spark: Standalone, name: str, host: str, *arguments: str) -> None:
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -101,7 +103,7 @@ def _daemon(spark: Standalone, name: str, *arguments: str) -> None:
     environment = {
         **os.environ,
         "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": HOST,
+        "SPARK_LOCAL_IP": host,
         "SPARK_DAEMON_MEMORY": "256m",
         "JAVA_HOME": str(java.java_home()),
         "PYSPARK_PYTHON": sys.executable,
