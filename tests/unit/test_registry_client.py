@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from penstock.errors import SchemaRefused, SetupFailed, Unavailable
 from penstock.options import Duration
@@ -29,7 +36,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 class Stub:
     """Answers what a test says, on a port of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.answer: Answer = said(200, {})
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         stub = self
@@ -45,6 +52,8 @@ class Stub:
                 return
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if context is not None:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     @property
@@ -145,6 +154,47 @@ def test_a_redirect_to_the_same_host_is_followed(stub: Stub) -> None:
 
     stub.answer = moved
     assert stub.client().by_id(7).text == AVRO
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for this machine that nobody but itself has signed, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(minutes=5))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "cert.pem", folder / "key.pem"
+    paths[0].write_bytes(made.public_bytes(Encoding.PEM))
+    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return paths
+
+
+def test_tls_is_checked_against_the_given_authority(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    secure = Stub(context)
+    secure.answer = said(200, {"schema": AVRO})
+    url = f"https://localhost:{secure.server.server_port}"
+    try:
+        assert Client(RegistryOptions(url=url, ca=str(cert))).by_id(7).text == AVRO
+        with pytest.raises(Unavailable, match="its certificate is not accepted"):
+            Client(RegistryOptions(url=url)).by_id(7)
+        with pytest.raises(SetupFailed, match="cannot be read"):
+            Client(RegistryOptions(url=url, ca=str(tmp_path / "none.pem"))).by_id(7)
+    finally:
+        secure.server.shutdown()
+        secure.server.server_close()
 
 
 def test_credentials_are_sent_and_a_refusal_is_told_without_them(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
