@@ -95,7 +95,13 @@ def _named(query: Any, name: str) -> Any:
 
 
 def _latest(source: Any) -> Positions:
-    told = source.reportLatestOffset()
+    """Where its topics ended; nothing before its first look, when Spark's source fails on the question."""
+    from py4j.protocol import Py4JError
+
+    try:
+        told = source.reportLatestOffset()
+    except Py4JError:
+        return {}
     return {} if told is None else positions_from_spark(str(told.json()))
 
 
