@@ -267,7 +267,7 @@ BY_HAND = [
     ("two sorts of sink", "orders", "dead_letters:", "    file: {path: x}\ndead_letters:", "file:", "no such option"),
     ("python's keyword", "clicks", "  copy:\n    delta:", "  copy:\n    to:", "to:", "no such option"),
     ("python's folder", "clicks", "trigger:", "folder: /x\ntrigger:", "folder:", "no such option"),
-    ("a later key", "clicks", "trigger:", "registry: {url: https://r}\ntrigger:", "registry:", "no such option"),
+    ("a key of no version", "clicks", "trigger:", "catalog: {url: https://r}\ntrigger:", "catalog:", "no such option"),
     # durations, sizes, names, times
     ("duration without a unit", "orders", "10 seconds", "10", "10\npace", "needs a duration"),
     ("duration with an unknown unit", "orders", "10 seconds", "10 fortnights", "10 fortnights", "needs a duration"),

@@ -98,9 +98,11 @@ Some = Literal["evolve", "park", "stop"]
 
 
 class SchemaChanges(Options):
-    """What happens when a producer's schema changes. `evolve`: columns and tables take it. `ignore`: the new field is
-    not taken. `park`: those records go to the dead letters (`schema_parked`). `stop`: nothing of the batch becomes
-    visible, exit 1."""
+    """What happens when a producer's schema changes: the columns take it, or leave it, or its records are parked.
+
+    `evolve`: columns and tables take it. `ignore`: the new field is not taken. `park`: those records go to the dead
+    letters (`schema_parked`). `stop`: nothing of the batch becomes visible, exit 1.
+    """
 
     add: Add = Field(
         "evolve", description="A new field. Tables gain the column in a commit just before the first rows that need it."

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from penstock.pipeline import Pipeline
-from penstock.spec.shape import PYTHON_ONLY, SPREAD
+from penstock.spec.shape import SPREAD
 from penstock.spec.variables import FileKeys
 
 Schema = dict[str, Any]
@@ -77,8 +77,9 @@ def _as_settings(schema: Schema) -> Schema:
         sorts = {word: body for each in keys[SPREAD]["oneOf"] for word, body in each.get("properties", {}).items()}
         keys = {**sorts, **keys}
         made["oneOf"] = [{"required": [word]} for word in sorts]
-    made["properties"] = {key: value for key, value in keys.items() if key not in PYTHON_ONLY}
-    made["required"] = [key for key in made.get("required", ()) if key not in PYTHON_ONLY]
+    only = {SPREAD} if SPREAD in keys else {"folder"} if "pipeline" in keys else set()
+    made["properties"] = {key: value for key, value in keys.items() if key not in only}
+    made["required"] = [key for key in made.get("required", ()) if key not in only]
     return made
 
 

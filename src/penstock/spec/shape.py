@@ -25,8 +25,8 @@ from penstock.registry import Kind
 from penstock.secret import Secret
 from penstock.spec.problems import Path
 
-PYTHON_ONLY = {"folder", "to"}
-"""Keywords of Python's classes that are no keys of a file."""
+PYTHON_ONLY = {("Pipeline", "folder"), ("Sink", "to")}
+"""Keywords of Python's classes, by class, that are no keys of a file."""
 SPREAD = "to"
 """The field of a model whose choice stands beside the model's other keys: `{delta: {...}, where: ...}`."""
 _PLAIN: dict[Any, tuple[str, str]] = {
@@ -115,14 +115,15 @@ def keys_of(model: type[BaseModel]) -> dict[str, Shape]:
         shape = shape_of(field)
         if name == SPREAD and shape.kind is not None:
             made |= {word: Shape("settings", model=shape.kind.get(word)) for word in shape.kind}
-        elif name not in PYTHON_ONLY:
+        elif (model.__name__, name) not in PYTHON_ONLY:
             made[field.alias or name] = shape
     return made
 
 
 def fields_of(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """Key and field of every setting that a file can hold under a key of its own; of a part, required ones first."""
-    fields = [(name, field) for name, field in model.model_fields.items() if name not in PYTHON_ONLY]
+    only = {name for part, name in PYTHON_ONLY if part == model.__name__}
+    fields = [(name, field) for name, field in model.model_fields.items() if name not in only]
     if model is not Pipeline:
         fields.sort(key=lambda each: not each[1].is_required())
     for name, field in fields:
