@@ -9,8 +9,10 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
+from penstock.steps.compiled.case import asked_of_spark, by_spark
 from penstock.testing.compiled_against_spark import Bench, Judged
 from penstock.testing.hard_rows import hard_rows
 from penstock.testing.sql_grammar import Grammar
@@ -63,6 +65,21 @@ def test_tens_of_thousands_of_random_expressions_agree(spark: SparkSession, tmp_
         assert found.wrong == [], f"seed {seed}"
         compiled += found.compiled
     assert compiled > 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [("upper", ["{}"]), ("lower", ["{}", "aΣ{}", "aΣ{}a", "{}Σ", "a{}Σ", "Σ{}"])],
+)
+def test_every_code_point_changes_its_case_as_in_spark(spark: SparkSession, function: str, shapes: list[str]) -> None:
+    every = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
+    change = asked_of_spark(function == "upper")
+    for shape in shapes:
+        for first in range(0, len(every), 60_000):
+            texts = [shape.format(one) for one in every[first : first + 60_000]]
+            assert change(pa.array(texts)).to_pylist() == by_spark(texts, function == "upper"), shape
 
 
 LEFT_TO_SPARK = {

@@ -4,9 +4,9 @@ which they differ are asked of Spark before the first batch, and travel with the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 from penstock.steps.compiled.ops import NotCompiled, Op, call
 from penstock.steps.compiled.tree import Node
 
-CASED = (
-    (0x80, 0x3000), (0xA000, 0xAC00), (0xF900, 0x10000), (0x10000, 0x11000), (0x11800, 0x12000), (0x16E00, 0x17000),
-    (0x1D000, 0x1F200),
-)  # fmt: skip
-"""Where code points with a case stand, with room for those to come."""
+ASKED = ((0x80, 0xD800), (0xE000, 0x20000), (0xE0000, 0xE1000))
+"""Where code points stand that have a case, or are passed over in looking for one. Between them are ideographs."""
 OWN_RULES = {"az", "el", "hy", "lt", "nl", "tr"}
 """Languages in which letters change their case by rules of their own, if they are the JVM's default."""
 BETWEEN = "\0"
+SIGMA = "Σ"
+Lower = Callable[[Iterable[str]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,8 @@ class Change:
     upper: bool
     other: Mapping[str, str]
     """What Spark makes of characters, where Python makes something else."""
+    sorts: Mapping[str, str] = field(default_factory=dict)
+    """Which sort Spark takes characters for, where Python takes them for another: `sort_of`."""
 
     def __call__(self, texts: Any) -> Any:
         plain = pc.string_is_ascii(texts)
@@ -46,32 +47,81 @@ class Change:
         return pc.replace_with_mask(quick(texts), pa.array(mask), made)
 
     def one(self, text: str) -> str:
-        if self.other and any(character in self.other for character in text):
-            return "".join(self.other.get(character) or self.one(character) for character in text)
+        if not self.upper and SIGMA in text:
+            return "".join(self._sigma(text, at) if one == SIGMA else self._each(one) for at, one in enumerate(text))
+        if any(one in self.other for one in text):
+            return "".join(map(self._each, text))
         return text.upper() if self.upper else text.lower()
+
+    def _each(self, one: str) -> str:
+        return self.other.get(one) or (one.upper() if self.upper else one.lower())
+
+    def _sigma(self, text: str, at: int) -> str:
+        """At the end of a word it is another letter: behind one with a case, and in front of none."""
+        ends = self._meets_a_letter(reversed(text[:at])) and not self._meets_a_letter(text[at + 1 :])
+        return "ς" if ends else "σ"
+
+    def _meets_a_letter(self, characters: Iterable[str]) -> bool:
+        for one in characters:
+            sort = self.sorts.get(one) or sort_of(one)
+            if sort != "passed over":
+                return sort == "cased"
+        return False
+
+
+@lru_cache(4096)
+def sort_of(one: str) -> str:
+    """`cased`, `passed over` in looking for a letter with a case, or `plain`: as Python takes it."""
+    [sort] = _sorts([one], _by_python)
+    return sort
+
+
+def _by_python(texts: Iterable[str]) -> list[str]:
+    return [text.lower() for text in texts]
+
+
+def _sorts(every: Sequence[str], lower: Lower) -> list[str]:
+    """The sort of each character, as it shows in what becomes of a sigma in front of it."""
+    cased = lower([f"a{SIGMA}{one}" for one in every])
+    reached = lower([f"a{SIGMA}{one}a" for one in every])
+    return [
+        "cased" if at_end[1] == "σ" else "passed over" if inside[1] == "σ" else "plain"
+        for at_end, inside in zip(cased, reached, strict=True)
+    ]
 
 
 def _change(node: Node, given: Sequence[Op]) -> Op:
     if given[0].type != pa.string():
         raise NotCompiled("the case of something that is no text")
-    return call(pa.string(), Change(node.kind == "Upper", differences(node.kind)), given)
+    return call(pa.string(), asked_of_spark(node.kind == "Upper"), given)
 
 
 @cache
-def differences(kind: str) -> Mapping[str, str]:
-    """Characters that Spark's upper (or lower) maps otherwise than Python."""
+def asked_of_spark(upper: bool) -> Change:
+    """The change as Spark makes it. A second of work, once."""
     from pyspark.sql import SparkSession
-    from pyspark.sql import functions as F  # noqa: N812
 
     session: Any = SparkSession.active()
     if session._jvm.java.util.Locale.getDefault().getLanguage() in OWN_RULES:
         raise NotCompiled("the case of letters, in a language with rules of its own")
-    every = [chr(code) for first, end in CASED for code in range(first, end) if not 0xD800 <= code < 0xE000]
-    text = F.lit(BETWEEN.join(every))
-    frame = session.range(0).select(F.upper(text) if kind == "Upper" else F.lower(text))
-    made = frame._jdf.queryExecution().analyzed().expressions().head().children().head().eval(None).toString()
-    ours = str.upper if kind == "Upper" else str.lower
-    return {one: other for one, other in zip(every, made.split(BETWEEN), strict=True) if ours(one) != other}
+    every = [chr(code) for first, end in ASKED for code in range(first, end)]
+    change = str.upper if upper else str.lower
+    other = {one: made for one, made in zip(every, by_spark(every, upper), strict=True) if change(one) != made}
+    if upper:
+        return Change(upper, other)
+    sorts = zip(every, _sorts(every, _by_python), _sorts(every, partial(by_spark, upper=False)), strict=True)
+    return Change(upper, other, {one: theirs for one, ours, theirs in sorts if ours != theirs})
+
+
+def by_spark(texts: Iterable[str], upper: bool) -> list[str]:
+    """What Spark makes of the texts: worked out in the driver, without a job."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F  # noqa: N812
+
+    text = F.lit(BETWEEN.join(texts))
+    frame: Any = SparkSession.active().range(0).select(F.upper(text) if upper else F.lower(text))
+    made = frame._jdf.queryExecution().analyzed().expressions().head().children().head().eval(None)
+    return str(made.toString()).split(BETWEEN)
 
 
 RULES = {"Upper": _change, "Lower": _change}
