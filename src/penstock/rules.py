@@ -44,7 +44,8 @@ def hold(title: str, wrongs: Iterable[Wrong]) -> None:
 
 
 def default_dead_letters(state: str) -> str:
-    return str(Path(state, "dead_letters"))
+    """Beside the state; nowhere if that is on another file system, where penstock writes no table."""
+    return "" if is_remote(state) else str(Path(state, "dead_letters"))
 
 
 def dead_letters_have_a_place(state: str) -> Iterator[Wrong]:

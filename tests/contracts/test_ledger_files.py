@@ -69,7 +69,6 @@ class FilesSuite:
         make().create_once(f"{root}/large", body)
         assert make().read(f"{root}/large") == body
 
-
     def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(self, make: Make, root: str) -> None:
         files = make()
         files.replace(f"{root}/pulse", b"1")
