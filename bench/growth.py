@@ -22,6 +22,7 @@ from confluent_kafka import Producer
 
 from bench.cpu import CpuMeter
 from bench.lane import CORES, HEAP, penstock_session, wake
+from bench.ours import settle
 from penstock import Delta, Json, Kafka, Pace, Pipeline, Sink
 from penstock.dev.kafka import ensure_topic, up
 from penstock.dev.payments import SCHEMA, payments
@@ -108,6 +109,7 @@ class Growth:
             sinks={f"lake{number}": Sink(to=Delta(table=f"./lake{number}")) for number in range(cell.sinks)},
             pace=Pace(max_rows=BATCH_ROWS),
         )
+        settle(pipeline)
         self.spark._jvm.System.gc()  # type: ignore[union-attr]
         wake(self.spark)
         with self.meter.measure() as spent:

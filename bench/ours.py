@@ -39,4 +39,13 @@ def _run(job: Job, **sections: Any) -> None:
         pace=Pace(max_rows=job.batch_rows),
         **sections,
     )
+    settle(pipeline)
     run(pipeline, RunOptions(once=True), nowhere, spark=job.spark)
+
+
+def settle(pipeline: Pipeline) -> None:
+    """Leave what a pipeline that has run for a while has learned: a new one begins with small batches."""
+    from penstock.pace.law import Learned
+    from penstock.pace.memory import path_in, remember
+
+    remember(path_in(pipeline.workplace), Learned(limit=pipeline.pace.max_rows, rate=100_000.0, fixed=0.5))
