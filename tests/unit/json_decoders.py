@@ -7,6 +7,7 @@ crates that it needs cannot be had.
 from __future__ import annotations
 
 import runpy
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,17 @@ def need_native() -> None:
     """The native decoder is in use from here on; a test that cannot have it fails, or is skipped without a cargo."""
     if choice().module:
         return
-    script = runpy.run_path(str(SCRIPT))
-    cargo = script["cargo"]()
-    if cargo is None or not script["fetched"](cargo):
+    if not buildable():
         pytest.skip("no cargo on this machine, or no crates for it: the native decoder cannot be built")
     pytest.fail(f"the native decoder is not in use ({choice().why}); build it with  make native")
+
+
+@cache
+def buildable() -> bool:
+    """Whether this machine has what the native decoder is built with."""
+    script = runpy.run_path(str(SCRIPT))
+    cargo = script["cargo"]()
+    return cargo is not None and bool(script["fetched"](cargo))
 
 
 @pytest.fixture(params=["python", "native"])
