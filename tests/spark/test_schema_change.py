@@ -103,7 +103,8 @@ def test_what_cannot_be_read_is_rejected_with_its_schema_id_and_the_rest_is_writ
     values = [framed(1, id=1, note="a"), framed(4, id="x", note=None), b"\x00\x00\x00\x03\xe7rest", b"\x07", None]
     bench.write([*values, framed(1, id=2, note="b") + b"!", framed(1, id=3, note="c")[:-1]], plan=plan)
     assert sorted(rows(bench.table, "id")) == [(1,)]
-    assert bench.dead("code, schema_id, field") == [
+    dead = rows(bench.state / "dead_letters", "code, schema_id, field")
+    assert sorted(dead, key=str) == [
         ("bad_frame", None, None),
         ("bad_payload", 1, "/note"),
         ("bad_payload", 1, None),
