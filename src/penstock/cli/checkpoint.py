@@ -19,6 +19,7 @@ from penstock.observe.logs import printable
 if TYPE_CHECKING:
     from penstock.operate.foreign import Foreign
     from penstock.operate.tablehealth import TableHealth
+    from penstock.pipeline import Pipeline
 
 app = typer.Typer(help="Look at what a pipeline, or any Spark job, remembers; repair it.", no_args_is_help=True)
 
@@ -57,7 +58,7 @@ def show(
     from penstock.operate.foreign import look
     from penstock.operate.tablehealth import table_health
 
-    folder = Path(load(path).state) if path.is_file() else path
+    folder = _local(load(path)) if path.is_file() else path
     found = look(folder)
     health = table_health(table, found.query_id) if table else None
     if json:
@@ -65,6 +66,20 @@ def show(
     else:
         print("\n".join(as_lines(found, health)))
     raise typer.Exit(1 if found.stuck or any(finding.grave for finding in found.findings) else 0)
+
+
+def _local(pipeline: Pipeline) -> Path:
+    """The folder of its checkpoint. One on another file system is not read by this verb: it works without Spark."""
+    from penstock.errors import SetupFailed
+    from penstock.paths import is_remote
+
+    if is_remote(pipeline.state):
+        raise SetupFailed(
+            f"{pipeline.name}: its state is {pipeline.state}, and this verb reads folders of this machine.",
+            remedy="See how it stands:  penstock status  and  penstock audit  (or copy the checkpoint here:  "
+            f"hdfs dfs -get {pipeline.state}/spark)",
+        )
+    return Path(pipeline.state)
 
 
 @app.command()
