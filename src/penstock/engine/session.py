@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine import archive, jars, java
+from penstock.errors import SetupFailed
 from penstock.paths import is_remote
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def session_of(pipeline: Pipeline) -> SparkSession:
 
 def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
     """The Spark session for this pipeline: the running one as it is, or a new one with our defaults."""
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -97,8 +99,16 @@ def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
     builder = SparkSession.builder.appName(f"penstock {name}")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _output_to(log.with_name("spark.out")), _own_interrupt():
-        return builder.getOrCreate()
+    try:
+        with _output_to(log.with_name("spark.out")), _own_interrupt():
+            return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise SetupFailed(
+            f"{name}: Spark's JVM did not start: {error}",
+            data="Nothing was read or written.",
+            remedy=f"What it said is at the end of {log.with_name('spark.out')}. Is there memory for it, and is it "
+            "Java 17 or newer? Then run again.",
+        ) from error
 
 
 def _local_jars() -> dict[str, str]:
