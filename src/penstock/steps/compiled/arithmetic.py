@@ -39,10 +39,28 @@ def _sum(node: Node, given: Sequence[Op]) -> Op:
     """`+`, `-` and `*`."""
     kind = _same(given)
     if is_whole(kind):
+        _in_its_order(node)
         return call(kind, partial(whole, node.kind), given, raises=True)
     if is_real(kind):
         return call(kind, REALS[node.kind], given)
     return call(_decimal(node.kind, given), REALS[node.kind], given)
+
+
+def _in_its_order(node: Node) -> None:
+    """The optimizer gathers the plain values of a sum of sums, or of a product of products: other rows overflow."""
+    parts, waiting = [], [node]
+    while waiting:
+        each = waiting.pop()
+        if each.kind == node.kind != "Subtract":
+            waiting += each.children
+        else:
+            parts.append(each)
+    if len(parts) > 2 and any(not _columns_in(part) for part in parts):
+        raise NotCompiled("a sum whose order Spark may change")
+
+
+def _columns_in(node: Node) -> bool:
+    return any(each.kind in ("AttributeReference", "CommonExpressionRef") for each in node.walk())
 
 
 def whole(name: str, one: Any, other: Any) -> Any:

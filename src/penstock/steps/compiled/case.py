@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.steps.compiled.ops import NotCompiled, Op, call
+from penstock.steps.compiled.ops import Call, NotCompiled, Op, call
 from penstock.steps.compiled.tree import Node
 
 ASKED = ((0x80, 0xD800), (0xE000, 0x20000), (0xE0000, 0xE1000))
@@ -93,6 +93,9 @@ def _sorts(every: Sequence[str], lower: Lower) -> list[str]:
 def _change(node: Node, given: Sequence[Op]) -> Op:
     if given[0].type != pa.string():
         raise NotCompiled("the case of something that is no text")
+    [value] = given
+    if isinstance(value, Call) and isinstance(value.kernel, Change):
+        given = value.arguments  # the optimizer leaves out the inner one, which may have changed more than the case
     return call(pa.string(), asked_of_spark(node.kind == "Upper"), given)
 
 

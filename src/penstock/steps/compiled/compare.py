@@ -82,8 +82,8 @@ def _in(node: Node, given: Sequence[Op]) -> Op:
         raise NotCompiled("IN over other columns")
     found = [each.value for each in members if isinstance(each, Literal)]
     there = [each for each in found if each.is_valid]
-    if value.raises and not there:
-        raise NotCompiled("Spark may leave out what stands beside a NULL")
+    if not there:
+        raise NotCompiled("IN over NULL alone")
     if is_real(value.type):
         if len(members) > FEW:
             raise NotCompiled("IN over many numbers with a fraction")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -144,6 +145,8 @@ def folded(node: Node) -> Op:
         value = spark.eval(None)
     except (Py4JError, PySparkException) as error:
         raise NotCompiled("a value that raises an error on every row") from error
+    if pa.types.is_floating(kind) and value == 0 and math.copysign(1, value) < 0:
+        raise NotCompiled("minus zero, which Spark takes for zero here and there")
     return Literal(kind, False, False, _scalar(value, kind))
 
 

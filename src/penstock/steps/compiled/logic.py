@@ -8,12 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.steps.compiled.ops import Call, Literal, NotCompiled, Op, Scope, Value, all_rows, call, either, mask_of
+from penstock.steps.compiled.ops import (
+    Call,
+    Column,
+    Literal,
+    NotCompiled,
+    Op,
+    Scope,
+    Value,
+    all_rows,
+    call,
+    either,
+    is_null,
+    mask_of,
+    within,
+)
 from penstock.steps.compiled.tree import Node
 from penstock.steps.compiled.types import is_plain
 
@@ -72,15 +87,27 @@ class First(Op):
 def _junction(node: Node, given: Sequence[Op]) -> Op:
     one, other = given
     raises = one.raises or other.raises
-    if raises and (any(isinstance(each, Literal) for each in given) or _repeated(node)):
+    if raises and (any(map(loose, given)) or _repeated(node)):
         raise NotCompiled("Spark may leave out a condition that can raise an error")
     return Junction(pa.bool_(), raises, False, one, other, node.kind == "Or")
+
+
+def loose(op: Op) -> bool:
+    """Could the optimizer find that it is always the same? Then it leaves out what stands beside it."""
+    return any(_settles(each) for each in within(op))
+
+
+def _settles(op: Op) -> bool:
+    if isinstance(op, Literal):
+        return is_null(op) or op.type == pa.bool_()
+    return isinstance(op, Call) and op.kernel in (pc.is_null, pc.is_valid) and not op.arguments[0].strict
 
 
 def _repeated(node: Node) -> bool:
     """Does a condition occur twice among those that AND and OR join here?"""
     keys = [each.key for each in _joined(node)]
-    return len(set(keys)) < len(keys)
+    alike = (each for each in node.walk() if len(each.children) == 2 and each.children[0].key == each.children[1].key)
+    return len(set(keys)) < len(keys) or any(alike)
 
 
 def _joined(node: Node) -> list[Node]:
@@ -102,33 +129,57 @@ def _null(node: Node, given: Sequence[Op]) -> Op:
 
 
 def _if(node: Node, given: Sequence[Op]) -> Op:
-    return _choice(given[0], given[1], given[2], node.children[1].key == node.children[2].key)
+    return _choice(given[0], given[1], given[2])
 
 
 def _case(node: Node, given: Sequence[Op]) -> Op:
     """CASE, from its last branch to its first."""
     kind = given[1].type
     pairs, rest = [*zip(given[0::2], given[1::2], strict=False)], given[len(given) // 2 * 2 :]
-    keys = [child.key for child in (*node.children[1::2], *node.children[len(given) // 2 * 2 :])]
     made: Op = rest[0] if rest else Literal(kind, False, False, pa.scalar(None, kind))
+    if any(condition.raises for condition, _ in pairs):
+        _must_differ([*(value for _, value in pairs), made])
     for condition, value in reversed(pairs):
-        made = _choice(condition, value, made, len(set(keys)) < len(keys))
+        made = _choice(condition, value, made)
     return made
 
 
-def _choice(condition: Op, one: Op, other: Op, same: bool) -> Op:
-    if condition.raises and (same or isinstance(condition, Literal)):
-        raise NotCompiled("Spark may leave out a condition that can raise an error")
+def _choice(condition: Op, one: Op, other: Op) -> Op:
     if one.type != other.type or not is_plain(one.type):
         raise NotCompiled("the branches are of a type that is not compiled")
+    if isinstance(condition, Literal):
+        return one if condition.value.as_py() else other
+    if condition.raises:
+        _must_differ([one, other])
     raises = condition.raises or one.raises or other.raises
     return Choice(one.type, raises, False, condition, one, other)
+
+
+def _must_differ(branches: Sequence[Op]) -> None:
+    """If all branches are the same the optimizer leaves out the condition, and its error.
+
+    Those that are plain values are told apart by these; others by the columns in them.
+    """
+    for one, other in combinations(branches, 2):
+        if isinstance(one, Literal) and isinstance(other, Literal):
+            same = one.value.equals(other.value)
+        else:
+            same = loose(one) or loose(other) or _columns(one) == _columns(other)
+        if same:
+            raise NotCompiled("Spark may leave out a condition that can raise an error")
+
+
+def _columns(op: Op) -> set[str]:
+    return {each.name for each in within(op) if isinstance(each, Column)}
 
 
 def _coalesce(node: Node, given: Sequence[Op]) -> Op:
     kind = given[0].type
     if any(each.type != kind for each in given) or not is_plain(kind):
         raise NotCompiled("COALESCE over types that are not compiled")
+    given = [each for each in given if not is_null(each)] or given[:1]
+    if isinstance(given[0], Literal):
+        return given[0]
     return First(kind, any(each.raises for each in given), False, tuple(given))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -120,6 +120,16 @@ def call(
         raise NotCompiled("Spark may leave out what stands beside a NULL")
     strict = any(argument.strict for argument in arguments)
     return Call(kind, raises or inner, strict, kernel, tuple(arguments), every)
+
+
+def within(op: Op) -> Iterator[Op]:
+    """The Op and all those inside it."""
+    yield op
+    for each in fields(op):
+        value = getattr(op, each.name)
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, Op):
+                yield from within(inner)
 
 
 def is_null(op: Op) -> bool:
