@@ -44,8 +44,12 @@ def hold(title: str, wrongs: Iterable[Wrong]) -> None:
 
 
 def default_dead_letters(state: str) -> str:
-    """Beside the state; nowhere if that is on another file system, where penstock writes no table."""
-    return "" if is_remote(state) else str(Path(state, "dead_letters"))
+    return str(Path(state, "dead_letters"))
+
+
+def default_letters(state: str) -> dict[str, str]:
+    """Settings of the dead letters where a file has none; nothing if the state is where penstock writes no table."""
+    return {} if is_remote(state) else {"delta": default_dead_letters(state)}
 
 
 def dead_letters_have_a_place(state: str) -> Iterator[Wrong]:
