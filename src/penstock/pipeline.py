@@ -103,7 +103,7 @@ class Pipeline(Verbs, Options):  # type: ignore[misc]  # `validate` was a name o
     steps: tuple[Step, ...] = Field((), strict=False, description="Row-wise transformations, in order.")
     sinks: dict[Name, Sink] = Field(min_length=1, description="Where rows go, by name; written in this order.")
     dead_letters: DeadLetters = Field(
-        default_factory=lambda made: DeadLetters(**rules.default_letters(made.get("state", ""))),
+        default_factory=lambda made: DeadLetters.model_validate(rules.default_letters(made.get("state", ""))),
         validate_default=True,
         description="Where rejected records go.",
     )
