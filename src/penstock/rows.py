@@ -1,7 +1,7 @@
 """The row contract: what every record carries from the source to the write.
 
 Inside the Python worker records travel in Arrow batches. `Rows` is one batch with its story: where each record
-came from (`source`), what it says (`data`, one row per record, null where the record is out), and why a record
+came from (`source`), what it says (`data`, by row; it means nothing where the record is out), and why a record
 cannot go on (`verdicts`, only for those that are out). Stages add to it; rows part ways once, at the write.
 """
 
@@ -99,8 +99,8 @@ class Verdict(NamedTuple):
 class Rows:
     """One Arrow batch of rows with their story. All of one topic partition, by the time a desk sees them.
 
-    Every record is here with at least one row: one that is out (it has a verdict) with exactly one, whose data are
-    null; one that a step turned into several, with several, side by side.
+    Every record is here with at least one row: one that is out (it has a verdict) with exactly one, whose data mean
+    nothing any more; one that a step turned into several, with several, side by side.
     """
 
     source: pa.RecordBatch
