@@ -158,9 +158,11 @@ def test_partitions_in_hand_are_counted_anew_only_from_where_the_last_look_ended
     meter = Meter(cluster)
     assert only(meter.measure([(topic, 0)], {})).rows == 6
     for round_ in range(3):
+        before = cluster.latest([(topic, 0)])
         producer.begin_transaction()
         producer.produce(topic, b"more", partition=0)
         producer.commit_transaction()
+        wait_until(lambda: cluster.latest([(topic, 0)]) != before, "its marker is in the topic")  # noqa: B023
         lag = only(meter.measure([(topic, 0)], {}))
         assert (lag.rows, lag.estimated) == (7 + round_, False)
     assert only(meter.measure([(topic, 0)], {(topic, 0): lag.end})).rows == 0
