@@ -242,8 +242,20 @@ class Cluster:
         committed = (isolation or self.isolation) == "committed"
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         with self._reaching():
-            answers = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=10)
+            return self._asked(wanted, level)
+
+    def _asked(self, wanted: dict[Any, Any], level: Any, tries: int = 3) -> Positions:
+        """What the brokers answer. One that was started again may find our picture of its leaders old: asked anew."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        answers = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=10)
+        try:
             return {(tp.topic, tp.partition): future.result().offset for tp, future in answers.items()}
+        except KafkaException as error:
+            if tries < 2 or error.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
+                raise
+        self._admin.list_topics(timeout=10)
+        return self._asked(wanted, level, tries - 1)
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
