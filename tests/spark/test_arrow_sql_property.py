@@ -107,6 +107,7 @@ LEFT_TO_SPARK = {
     "nvl2(h1 / i2, (FALSE OR b1), b1)": "leave out",
     "nvl2(abs(i1), left('abc', 2), 'ab')": "leave out",
     "nvl2(c2, - 0.0D, 0.0D)": "minus zero",
+    "CAST(date_sub(a2, i2) AS TIMESTAMP) != '2020-01-01 00:00:00'": "a date as a time",
     "nvl2(FALSE, 1.25, c1) <=> CAST(n1 AS TINYINT)": "leave out",
     "s1 RLIKE '((a{50}){50}){50}'": "RE2",
 }

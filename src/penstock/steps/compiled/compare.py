@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.steps.compiled.casts import midnight
 from penstock.steps.compiled.ops import Call, Kernel, Literal, NotCompiled, Op, call
 from penstock.steps.compiled.tree import Node
 from penstock.steps.compiled.types import is_plain, is_real
@@ -70,8 +71,16 @@ def _comparable(node: Node, given: Sequence[Op]) -> None:
     one, other = given
     if one.type != other.type or not is_plain(one.type) or pa.types.is_null(one.type):
         raise NotCompiled(f"{one.type} beside {other.type} is not compiled")
+    if any(isinstance(each, Literal) for each in given):
+        _not_unwrapped(given)
     if one.raises and node.children[0].key == node.children[1].key:
         raise NotCompiled("Spark may leave out a comparison of a value with itself")
+
+
+def _not_unwrapped(given: Sequence[Op]) -> None:
+    """Beside a plain value the optimizer compares days with days, and no day is too far away to be a time."""
+    if any(isinstance(each, Call) and each.kernel is midnight for each in given):
+        raise NotCompiled("a date as a time, beside a value")
 
 
 def _in(node: Node, given: Sequence[Op]) -> Op:
@@ -80,6 +89,7 @@ def _in(node: Node, given: Sequence[Op]) -> Op:
         raise NotCompiled("IN over types that are not compiled")
     if not all(isinstance(each, Literal) for each in members):
         raise NotCompiled("IN over other columns")
+    _not_unwrapped([value])
     found = [each.value for each in members if isinstance(each, Literal)]
     there = [each for each in found if each.is_valid]
     if not there:
