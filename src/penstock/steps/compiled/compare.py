@@ -73,6 +73,8 @@ def _comparable(node: Node, given: Sequence[Op]) -> None:
         raise NotCompiled(f"{one.type} beside {other.type} is not compiled")
     if any(isinstance(each, Literal) for each in given):
         _not_unwrapped(given)
+        if any(each.raises and not each.strict for each in given):
+            raise NotCompiled("Spark may know the answer, and not work it out")
     if one.raises and node.children[0].key == node.children[1].key:
         raise NotCompiled("Spark may leave out a comparison of a value with itself")
 
@@ -92,8 +94,8 @@ def _in(node: Node, given: Sequence[Op]) -> Op:
     _not_unwrapped([value])
     found = [each.value for each in members if isinstance(each, Literal)]
     there = [each for each in found if each.is_valid]
-    if not there:
-        raise NotCompiled("IN over NULL alone")
+    if not there or (value.raises and len(there) < len(found)):
+        raise NotCompiled("IN over NULL")  # as a condition it is never TRUE when turned round: Spark may not ask it
     if is_real(value.type):
         if len(members) > FEW:
             raise NotCompiled("IN over many numbers with a fraction")
@@ -106,6 +108,15 @@ def among(members: pa.Array, or_null: bool, values: pa.Array) -> pa.Array:
     found = pc.is_in(values, value_set=members)
     unknown = pc.invert(found) if or_null else pc.is_null(values)
     return pc.if_else(unknown, pa.scalar(None, pa.bool_()), found)
+
+
+def may_be_null(kernel: Kernel) -> bool:
+    """Is it an IN with NULL among its members?"""
+    if not isinstance(kernel, partial):
+        return False
+    if kernel.func is among_reals:
+        return any(not member.is_valid for member in kernel.args[0])
+    return kernel.func is among and bool(kernel.args[1])
 
 
 def among_reals(members: tuple[pa.Scalar, ...], values: pa.Array) -> pa.Array:

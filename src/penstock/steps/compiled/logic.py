@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.steps.compiled.compare import may_be_null
 from penstock.steps.compiled.ops import (
     Call,
     Column,
@@ -100,7 +101,9 @@ def loose(op: Op) -> bool:
 def _settles(op: Op) -> bool:
     if isinstance(op, Literal):
         return is_null(op) or op.type == pa.bool_()
-    return isinstance(op, Call) and op.kernel in (pc.is_null, pc.is_valid) and not op.arguments[0].strict
+    if not isinstance(op, Call):
+        return False
+    return may_be_null(op.kernel) or (op.kernel in (pc.is_null, pc.is_valid) and not op.arguments[0].strict)
 
 
 def _repeated(node: Node) -> bool:
