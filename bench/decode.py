@@ -17,8 +17,8 @@ import time
 import pyarrow as pa
 
 from penstock.formats.contract import Decoder
-from penstock.formats.json_columns import JsonDecoder
-from penstock.formats.json_native import NativeJsonDecoder, choice
+from penstock.formats.json.columns import JsonDecoder
+from penstock.formats.json.native import NativeJsonDecoder, choice
 from penstock.formats.schemas import parse_ddl
 
 SCHEMA = """event_id STRING, payment_id STRING, customer_id BIGINT, merchant_id BIGINT, amount DECIMAL(18,2),

@@ -88,7 +88,7 @@ def wake(spark: SparkSession) -> None:
     """Start the Python workers: Spark ends them after an idle minute, and start-up is not what is measured."""
 
     def load(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import penstock.formats.json_columns
+        import penstock.formats.json.columns
         import penstock.sinks.delta.writer  # noqa: F401
 
         yield from batches

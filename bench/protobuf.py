@@ -20,8 +20,8 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf.message_factory import GetMessageClass
 
-from penstock.formats.protobuf_codec import ProtobufCodec
-from penstock.formats.protobuf_messages import messages_of
+from penstock.formats.protobuf.codec import ProtobufCodec
+from penstock.formats.protobuf.messages import messages_of
 from penstock.schemas.contract import Schema
 
 FLAT = """

@@ -15,9 +15,9 @@ import pyarrow as pa
 from native.fuzz.records import Maker
 
 from penstock.formats.contract import Decoded
-from penstock.formats.json_arrow import has
-from penstock.formats.json_columns import JsonDecoder
-from penstock.formats.json_native import NativeJsonDecoder
+from penstock.formats.json.arrow import has
+from penstock.formats.json.columns import JsonDecoder
+from penstock.formats.json.native import NativeJsonDecoder
 from penstock.formats.types import Field, to_ddl
 
 BATCH = 400

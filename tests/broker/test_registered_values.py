@@ -20,7 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from penstock.dev.oracle import rows
 from penstock.errors import SinkRefused
-from penstock.formats.protobuf_messages import messages_of
+from penstock.formats.protobuf.messages import messages_of
 from penstock.observe.events import TableEvolved
 from penstock.schemas.contract import Schema
 from penstock.testing.harness import Case

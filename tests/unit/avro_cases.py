@@ -12,7 +12,7 @@ import fastavro
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from penstock.formats.avro_codec import AvroCodec
+from penstock.formats.avro.codec import AvroCodec
 from penstock.formats.contract import Decoded
 from penstock.schemas.contract import Schema
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.formats.json_native import SWITCH, choice
+from penstock.formats.json.native import SWITCH, choice
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "native.py"
 

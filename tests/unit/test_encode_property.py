@@ -19,8 +19,8 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.formats.encoding import Encoder, encoding
-from penstock.formats.protobuf_messages import messages_of
+from penstock.formats.encode.contract import Encoder, encoding
+from penstock.formats.protobuf.messages import messages_of
 from penstock.schemas.contract import Schema
 from penstock.testing.protobuf_shapes import row_of
 

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE | {"observe.metrics", "schemas.options"}),
     **dict.fromkeys(COMPONENTS, BASE),
     "formats": BASE | {"schemas.contract"},
-    "sinks": BASE | {"formats.encoding", "formats.encode_json_values", "schemas.contract"},
+    "sinks": BASE | {"formats.encode.contract", "formats.encode.json_values", "schemas.contract"},
     "steps": BASE | CONTRACTS | {"worker"},
     "ledger": BASE | CONTRACTS,
     "pace": BASE,

@@ -17,7 +17,7 @@ from tests.unit.json_decoders import either_decoder  # noqa: F401  a fixture
 
 from penstock.formats.contract import Decoded
 from penstock.formats.json import Json
-from penstock.formats.json_readers import Good, Scanner
+from penstock.formats.json.readers import Good, Scanner
 from penstock.formats.schemas import parse_ddl
 from penstock.options import Size
 from penstock.rows import Verdict

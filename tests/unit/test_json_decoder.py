@@ -11,8 +11,8 @@ import pytest
 from tests.unit.json_decoders import either_decoder, python_decoder  # noqa: F401  fixtures
 
 from penstock.formats.json import Json
-from penstock.formats.json_columns import MAX_NAMES, STEP_BYTES, JsonDecoder
-from penstock.formats.json_readers import Good, Scanner
+from penstock.formats.json.columns import MAX_NAMES, STEP_BYTES, JsonDecoder
+from penstock.formats.json.readers import Good, Scanner
 from penstock.formats.schemas import parse_ddl
 from penstock.options import Size
 
@@ -219,7 +219,7 @@ def test_500_columns_are_decoded() -> None:
 
 
 def test_the_sieve_of_names_tells_records_with_unknown_fields() -> None:
-    from penstock.formats.json_sieve import Sieve
+    from penstock.formats.json.sieve import Sieve
     from penstock.formats.schemas import parse_ddl
 
     sieve = Sieve(parse_ddl("id BIGINT NOT NULL, t STRING, s STRUCT<a: INT>, l ARRAY<STRUCT<b: INT>>"), "ignore")

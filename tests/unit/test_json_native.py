@@ -18,10 +18,10 @@ from tests.unit.test_json_corpus import CASES, Case, groups
 from tests.unit.test_json_decoder import HARD, NESTED, SCHEMA
 
 from penstock.cli.version import version
-from penstock.formats import json_native
 from penstock.formats.json import Json
-from penstock.formats.json_columns import JsonDecoder
-from penstock.formats.json_native import NativeJsonDecoder
+from penstock.formats.json import native as json_native
+from penstock.formats.json.columns import JsonDecoder
+from penstock.formats.json.native import NativeJsonDecoder
 from penstock.formats.schemas import parse_ddl
 from penstock.version import __version__
 

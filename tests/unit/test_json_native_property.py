@@ -15,8 +15,8 @@ from native.fuzz.compare import BATCH, difference, one_round
 from tests.unit.json_decoders import need_native
 from tests.unit.test_json_property import ORDER, TOKENS, fields, kinds, mutated, policies, record, types, values
 
-from penstock.formats.json_columns import JsonDecoder
-from penstock.formats.json_native import NativeJsonDecoder
+from penstock.formats.json.columns import JsonDecoder
+from penstock.formats.json.native import NativeJsonDecoder
 from penstock.formats.schemas import Field
 
 some = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

@@ -11,8 +11,8 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.formats.json_columns import JsonDecoder
-from penstock.formats.json_readers import Good, Scanner
+from penstock.formats.json.columns import JsonDecoder
+from penstock.formats.json.readers import Good, Scanner
 from penstock.formats.schemas import Field, Type, parse_ddl, to_ddl
 
 MAX_BYTES = 3000

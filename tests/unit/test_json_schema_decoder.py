@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from penstock.errors import SchemaRefused
 from penstock.formats.contract import Decoded
-from penstock.formats.json_schema_codec import JsonSchemaCodec
-from penstock.formats.json_schema_columns import JsonSchemaDecoder
+from penstock.formats.json_schema.codec import JsonSchemaCodec
+from penstock.formats.json_schema.columns import JsonSchemaDecoder
 from penstock.formats.types import to_ddl
 from penstock.schemas.contract import Change, Schema
 

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.formats import encode_json_values as json_values
 from penstock.formats.arrow_types import to_arrow
-from penstock.formats.encode_json_values import encodable, encode
-from penstock.formats.encoding import Flaw
-from penstock.formats.json_columns import JsonDecoder
+from penstock.formats.encode import json_values
+from penstock.formats.encode.contract import Flaw
+from penstock.formats.encode.json_values import encodable, encode
+from penstock.formats.json.columns import JsonDecoder
 from penstock.formats.types import Field, Type
 
 some = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import InvalidPipeline, SchemaRefused, SinkRefused
-from penstock.formats.encoding import encoding
-from penstock.formats.protobuf_messages import messages_of
+from penstock.formats.encode.contract import encoding
+from penstock.formats.protobuf.messages import messages_of
 from penstock.schemas.contract import Schema
 from penstock.schemas.folder import Folder
 from penstock.sinks.contract import Misfit

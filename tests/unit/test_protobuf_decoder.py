@@ -12,10 +12,10 @@ import pytest
 
 from penstock.errors import SchemaRefused
 from penstock.formats.contract import Decoded
-from penstock.formats.protobuf_codec import ProtobufCodec
-from penstock.formats.protobuf_files import compiled, descriptors
-from penstock.formats.protobuf_indexes import encoded, read_indexes
-from penstock.formats.protobuf_messages import messages_of
+from penstock.formats.protobuf.codec import ProtobufCodec
+from penstock.formats.protobuf.files import compiled, descriptors
+from penstock.formats.protobuf.indexes import encoded, read_indexes
+from penstock.formats.protobuf.messages import messages_of
 from penstock.formats.types import to_ddl
 from penstock.schemas.contract import Change, Schema
 from penstock.testing.protobuf_shapes import OLD, RICH

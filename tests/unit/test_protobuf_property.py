@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.formats.contract import Decoded
-from penstock.formats.protobuf_codec import ProtobufCodec
-from penstock.formats.protobuf_columns import ProtobufDecoder
+from penstock.formats.protobuf.codec import ProtobufCodec
+from penstock.formats.protobuf.columns import ProtobufDecoder
 from penstock.schemas.contract import Schema
 from penstock.testing.protobuf_shapes import OLD, RICH, NoRow, fill, mutated, random_schema, row_of
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from penstock.formats.json_readers import NUMBERS, TEXTS, Good, Scanner
-from penstock.formats.json_scalars import Unfit
-from penstock.formats.json_scan import Problem
+from penstock.formats.json.readers import NUMBERS, TEXTS, Good, Scanner
+from penstock.formats.json.scalars import Unfit
+from penstock.formats.json.scan import Problem
 from penstock.formats.types import Type
 
 _GRAMMAR = Scanner(())

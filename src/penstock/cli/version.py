@@ -9,7 +9,7 @@ from penstock.version import __version__
 
 def version() -> None:
     """Print the versions of penstock and of what it stands on."""
-    from penstock.formats.json_native import choice
+    from penstock.formats.json.native import choice
 
     names = ("pyspark", "deltalake", "pyarrow", "confluent-kafka")
     parts = ", ".join(f"{name} {installed(name)}" for name in names)

@@ -9,7 +9,7 @@ import struct
 from decimal import Decimal
 from typing import Any
 
-from penstock.formats.protobuf_types import DURATION, ENUM, JSON_TEXT, MESSAGE, TIMESTAMP, UNSIGNED_64, WRAPPERS, is_map
+from penstock.formats.protobuf.types import DURATION, ENUM, JSON_TEXT, MESSAGE, TIMESTAMP, UNSIGNED_64, WRAPPERS, is_map
 
 RICH = """
 syntax = "proto3";

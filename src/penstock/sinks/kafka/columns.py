@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.errors import SinkRefused
-from penstock.formats.encode_json_values import encodable
+from penstock.formats.encode.json_values import encodable
 
 
 def check_columns(sink: str, columns: pa.Schema) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SchemaRefused, SinkRefused
-from penstock.formats.encoding import Encoded, Encoder, Encoding, encoding
+from penstock.formats.encode.contract import Encoded, Encoder, Encoding, encoding
 from penstock.schemas.contract import Registry, Schema
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.formats.encode_json_values import encode
+from penstock.formats.encode.json_values import encode
 from penstock.rows import HEADERS
 from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, fitting
 from penstock.sinks.kafka.frozen import FROZEN, ORIGIN, FrozenRows

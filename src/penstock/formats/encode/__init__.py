@@ -1,0 +1,1 @@
+"""Rows into the bytes of a message: the formats, seen from the writer."""

@@ -1,0 +1,308 @@
+"""The Protobuf decoder: whole columns by ptars, of bytes that Google's runtime has read and written anew.
+
+Google's runtime decides what a message is: the messages of a step are put behind one another, as one message that
+repeats them, and it reads them at one stroke, without a Python object for each. What it writes back is the plainest
+form of the same values: every field once, oneofs decided, maps without doubles, nothing unknown. Only that reaches the
+quick decoder, whose columns are then those of Google's runtime, whatever came in. Where it refuses the step, the step
+is halved until the bad messages stand alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.formats.arrow_nulls import filled, needs_filling
+from penstock.formats.arrow_types import to_arrow
+from penstock.formats.contract import Decoded
+from penstock.formats.protobuf.indexes import Indexes
+from penstock.formats.protobuf.messages import Messages, batch_class
+from penstock.formats.protobuf.readers import Flaw, columns_of, read_struct
+from penstock.formats.protobuf.shadow import MESSAGE, Shadow, add
+from penstock.formats.protobuf.unsound import missing, reason, unknown_of
+from penstock.formats.types import Field
+from penstock.rows import Verdict
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+STEP_ROWS = 8_192
+STEP_BYTES = 4 << 20
+MAX_NAMES = 100
+LOOK_EVERY = 16
+"""Looking for what a schema does not name costs as much as reading: one step in so many is looked through, and every
+one from the first on in which there is any. Where such fields are to be rejected, all are."""
+FEW = 16
+"""So many messages are looked at one by one where one of them is bad."""
+
+
+class ProtobufDecoder:
+    """Decodes payloads of one writer's schema into the columns of a reader's."""
+
+    def __init__(
+        self,
+        writer: Messages,
+        message: Descriptor,
+        fields: tuple[Field, ...],
+        readers: Descriptor,
+        *,
+        framed: bool = True,
+        unknown_fields: str = "ignore",
+    ) -> None:
+        from google.protobuf.message_factory import GetMessageClass
+
+        self.writer, self.message, self.fields = writer, message, fields
+        self.rejecting = unknown_fields == "reject"
+        self.columns = to_arrow(fields)
+        self.nullable = pa.schema([pa.field(field.name, field.type) for field in self.columns])
+        self.indexes = Indexes(writer, message) if framed else None
+        self.one, self.many = GetMessageClass(message), batch_class(message, writer.pool)
+        self.has_required = found_in(message, lambda field: bool(field.is_required))
+        self._closed = found_in(message, lambda field: field.enum_type is not None and field.enum_type.is_closed)
+        self._steps, self.saw_unknown = 0, False
+        self._to_fill = [needs_filling(field.type) for field in fields]
+        shadow = Shadow()
+        row, batch = shadow.message(), shadow.message()
+        self._read = columns_of(shadow, row, fields, message, readers)
+        add(batch, 1, MESSAGE, of=str(row.name), repeated=True, presence=False)
+        self._handler = shadow.handler(str(batch.name)) if row.field else None
+
+    def looks(self) -> bool:
+        """Is this step to be looked through for what the schema does not name? It must be where an enum is closed: a
+        number that it does not name is unknown too, and only then left out."""
+        self._steps += 1
+        return self.rejecting or self._closed or self.saw_unknown or self._steps % LOOK_EVERY == 1
+
+    def decode(self, values: pa.Array) -> Decoded:
+        """Decode every payload; `data` has a row for each, null where there is a verdict."""
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        steps = [Step(self, part, first) for first, part in _parts(values)]
+        parts = [step.run() for step in steps]
+        if len(parts) != 1:
+            empty = pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in self.nullable], schema=self.nullable)
+            parts = [pa.concat_batches([empty, *parts])]
+        verdicts = [verdict for step in steps for verdict in sorted(step.verdicts)]
+        unknown: dict[str, int] = {}
+        for step in steps:
+            for name, count in step.unknown.items():
+                if name in unknown or len(unknown) < MAX_NAMES:
+                    unknown[name] = unknown.get(name, 0) + count
+        return Decoded(parts[0], verdicts, unknown)
+
+    def columns_from(self, data: bytes, count: int) -> tuple[list[pa.Array], list[Flaw]]:
+        """The columns of messages that Google's runtime wrote, as one that repeats them."""
+        if self._handler is None:
+            return read_struct(self._read, pa.nulls(count))
+        rows = self._handler.array_to_record_batch(pa.array([data], pa.binary())).column(0).values
+        assert len(rows) == count
+        arrays, flaws = read_struct(self._read, rows)
+        pairs = zip(arrays, self.fields, self._to_fill, strict=True)
+        return [filled(array, field) if to_fill else array for array, field, to_fill in pairs], flaws
+
+
+class Step:
+    """A few thousand payloads and what became of each."""
+
+    def __init__(self, decoder: ProtobufDecoder, values: pa.Array, first: int) -> None:
+        self.decoder, self.values, self.first = decoder, values, first
+        self.verdicts: list[Verdict] = []
+        self.unknown: dict[str, int] = {}
+        self._parts: list[tuple[np.ndarray[Any, Any], pa.RecordBatch]] = []
+
+    def run(self) -> pa.RecordBatch:
+        """One row per payload, in order; null where there is a verdict."""
+        rows, bodies = self._bodies()
+        if len(rows):
+            self._read(rows, bodies)
+        return self._in_order()
+
+    def _bodies(self) -> tuple[np.ndarray[Any, Any], pa.Array]:
+        """The messages without their indexes, and which payloads they are."""
+        rows = np.arange(len(self.values))
+        values = self.values
+        if values.null_count:
+            for row in np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)):
+                self._out(int(row), None, "The record has no payload.")
+            rows, values = rows[values.is_valid().to_numpy(zero_copy_only=False)], values.drop_null()
+        if self.decoder.indexes is None:
+            return rows, values
+        bodies, wrong = self.decoder.indexes.stripped(values)
+        for place, why in wrong.items():
+            self._out(int(rows[place]), None, why)
+        return np.delete(rows, list(wrong)), bodies
+
+    def _read(self, rows: np.ndarray[Any, Any], bodies: pa.Array) -> None:
+        """Decode these messages. What cannot be is judged, and the rest decoded without it."""
+        wrapped = _wrapped(bodies)
+        batch = self._parsed(wrapped)
+        if batch is None:
+            sound = self._sound(rows, bodies, 0)
+            if sound:
+                self._read(rows[sound], bodies.take(pa.array(sound)))
+            return
+        if self.decoder.has_required and not batch.IsInitialized():
+            self._without(rows, bodies, self._incomplete(rows, batch))
+            return
+        if not self.decoder.looks() and self._keep(rows, batch.SerializePartialToString(deterministic=True)):
+            return
+        batch.DiscardUnknownFields()
+        data = batch.SerializePartialToString(deterministic=True)
+        if len(data) != len(wrapped) and self._lessened(wrapped, data):
+            self.decoder.saw_unknown = True
+            if self.decoder.rejecting:
+                self._without(rows, bodies, self._with_unknown(rows, wrapped))
+                return
+            self._count_unknown(wrapped)
+        if not self._keep(rows, data):
+            raise AssertionError("ptars refuses what Google's runtime wrote")
+
+    def _parsed(self, wrapped: bytes) -> Any:
+        from google.protobuf.message import DecodeError
+
+        try:
+            return self.decoder.many.FromString(wrapped)
+        except DecodeError:
+            return None
+
+    def _lessened(self, wrapped: bytes, data: bytes) -> bool:
+        """Was there anything unknown in these messages?"""
+        return bool(self.decoder.many.FromString(wrapped).ByteSize() != len(data))
+
+    def _sound(self, rows: np.ndarray[Any, Any], bodies: pa.Array, first: int) -> list[int]:
+        """Which of these are messages, where Google's runtime refuses them together: halved, or asked for each alone.
+
+        Places count from `first`. The others are judged.
+        """
+        if len(rows) <= FEW:
+            bad = [not self._is_message(int(row), body) for row, body in zip(rows, bodies.to_pylist(), strict=True)]
+            return [first + place for place in np.flatnonzero(~np.array(bad)).tolist()]
+        middle = len(rows) // 2
+        found: list[int] = []
+        for start, end in ((0, middle), (middle, len(rows))):
+            part, own = bodies.slice(start, end - start), rows[start:end]
+            if self._parsed(_wrapped(part)) is not None:
+                found += range(first + start, first + end)
+            else:
+                found += self._sound(own, part, first + start)
+        return found
+
+    def _is_message(self, row: int, body: bytes) -> bool:
+        """Judge one message; also where it is sound alone but too deep as part of another."""
+        from google.protobuf.message import DecodeError
+
+        try:
+            self.decoder.one.FromString(body)
+        except DecodeError:
+            self._out(row, *reason(self.decoder.message, body))
+            return False
+        if self._parsed(b"\x0a" + _varint(len(body)) + body) is None:
+            self._out(row, None, "Unknown groups are nested too deep in it.")
+            return False
+        return True
+
+    def _without(self, rows: np.ndarray[Any, Any], bodies: pa.Array, bad: list[int]) -> None:
+        """Decode the others."""
+        if len(bad) < len(rows):
+            keep = np.delete(np.arange(len(rows)), bad)
+            self._read(rows[keep], bodies.take(pa.array(keep)))
+
+    def _incomplete(self, rows: np.ndarray[Any, Any], batch: Any) -> list[int]:
+        found = [place for place, one in enumerate(batch.rows) if not one.IsInitialized()]
+        for place in found:
+            pointer = missing(batch.rows[place])
+            self._out(int(rows[place]), pointer, "A required field is missing.")
+        return found
+
+    def _with_unknown(self, rows: np.ndarray[Any, Any], wrapped: bytes) -> list[int]:
+        found = []
+        for place, one in enumerate(self.decoder.many.FromString(wrapped).rows):
+            if pointer := next(unknown_of(one), None):
+                why = f"Schema {self.decoder.writer.id} does not name the field of this number, or its value."
+                self.verdicts.append(Verdict(self.first + int(rows[place]), "unknown_field", pointer, why))
+                found.append(place)
+        return found
+
+    def _count_unknown(self, wrapped: bytes) -> None:
+        for one in self.decoder.many.FromString(wrapped).rows:
+            for pointer in set(unknown_of(one)):
+                self.unknown[pointer[1:]] = self.unknown.get(pointer[1:], 0) + 1
+
+    def _keep(self, rows: np.ndarray[Any, Any], data: bytes) -> bool:
+        """Take the columns of these messages. False where the quick decoder cannot read them: it knows no groups, and
+        unknown ones are allowed."""
+        try:
+            arrays, flaws = self.decoder.columns_from(data, len(rows))
+        except ValueError:
+            return False
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.decoder.nullable)
+        if flaws:
+            first = {flaw.row: flaw for flaw in reversed(flaws)}
+            for place, flaw in first.items():
+                self._out(int(rows[place]), flaw.path, flaw.detail)
+            keep = np.delete(np.arange(len(rows)), list(first))
+            rows, batch = rows[keep], batch.take(pa.array(keep))
+        self._parts.append((rows, batch))
+        return True
+
+    def _in_order(self) -> pa.RecordBatch:
+        schema = self.decoder.nullable
+        if not self._parts:
+            return pa.RecordBatch.from_arrays([pa.nulls(len(self.values), one.type) for one in schema], schema=schema)
+        batch = pa.concat_batches([part for _, part in self._parts]) if len(self._parts) > 1 else self._parts[0][1]
+        rows = np.concatenate([rows for rows, _ in self._parts])
+        if len(rows) == len(self.values):
+            return batch if (rows[1:] > rows[:-1]).all() else batch.take(pa.array(np.argsort(rows)))
+        places = np.full(len(self.values), -1, np.int64)
+        places[rows] = np.arange(len(rows))
+        return batch.take(pa.array(places, mask=places < 0))
+
+    def _out(self, row: int, field: str | None, why: str) -> None:
+        self.verdicts.append(Verdict(self.first + row, "bad_payload", field, why))
+
+
+def _parts(values: pa.Array) -> Iterator[tuple[int, pa.Array]]:
+    """The payloads of each step, bounded by rows and by bytes."""
+    sizes = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(sizes, dtype=np.int64)
+    first = 0
+    while first < len(values):
+        before = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, before + STEP_BYTES, "right"))
+        last = max(first + 1, min(first + STEP_ROWS, last, len(values)))
+        yield first, values.slice(first, last - first)
+        first = last
+
+
+def _wrapped(bodies: pa.Array) -> bytes:
+    """These messages as one that repeats them: each behind its tag and its length."""
+    coded = pc.binary_length(bodies).dictionary_encode()
+    heads = pa.array([b"\x0a" + _varint(size) for size in coded.dictionary.to_pylist()], pa.binary())
+    joined = pc.binary_join_element_wise(heads.take(coded.indices), bodies.cast(pa.binary()), b"")
+    _, offsets, data = joined.buffers()
+    places = np.frombuffer(offsets, np.int32)[joined.offset : joined.offset + len(joined) + 1]
+    whole: bytes = data.slice(int(places[0]), int(places[-1] - places[0])).to_pybytes()
+    return whole
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def found_in(message: Descriptor, test: Callable[[FieldDescriptor], bool], seen: frozenset[str] = frozenset()) -> bool:
+    """Is any field of the message, at any depth, such a one?"""
+    if message.full_name in seen:
+        return False
+    inner = seen | {message.full_name}
+    return any(
+        test(field) or (field.message_type is not None and found_in(field.message_type, test, inner))
+        for field in message.fields
+    )
