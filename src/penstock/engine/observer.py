@@ -29,6 +29,7 @@ from penstock.observe.logs import name_of
 from penstock.observe.now import Board, Now
 from penstock.ranges import Positions
 from penstock.sources.position import first_positions
+from penstock.triggers import seconds_between
 from penstock.unread import Part
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ class Observer:
     def __init__(self, pipeline: Pipeline, folder: Path, run: str, emit: Emit) -> None:
         self.pipeline, self.folder, self.emit = pipeline, folder, emit
         seconds = pipeline.observe.poll.seconds
-        self.board = Board(
-            folder, Now(pipeline.name, run, os.getpid(), time.time(), poll_seconds=seconds), min(1.0, seconds)
-        )
+        every = seconds_between(pipeline.trigger)
+        began = Now(pipeline.name, run, os.getpid(), time.time(), poll_seconds=seconds, every_seconds=every)
+        self.board = Board(folder, began, min(1.0, seconds))
         self.diary = Diary(self.board, History(folder, pipeline.observe.history.seconds))
         self.publisher = Publisher(pipeline.name, pipeline.observe.group_of(pipeline.name), emit)
         self.signals = Signals(pipeline, run, lambda: self.board.now, emit)

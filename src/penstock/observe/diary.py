@@ -64,7 +64,7 @@ class Diary:
 
     @take.register
     def _(self, event: events.Paced) -> None:
-        self.board.update(read_limit=event.limit)
+        self.board.update(read_limit=event.limit, pace=event.reason)
 
     @take.register
     def _(self, event: events.Waiting) -> None:

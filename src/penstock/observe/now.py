@@ -84,6 +84,10 @@ class Now:
     rows_per_second: float = 0.0
     read_limit: int | None = None
     """Most rows of the next batch, as the governor says."""
+    pace: str = ""
+    """Why that many, in its words."""
+    every_seconds: float = 0.0
+    """The trigger's interval; 0 where batches follow one another."""
     lag: Lag | None = None
     waiting: str = ""
     """What is waited for; empty while things work."""

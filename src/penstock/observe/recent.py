@@ -1,0 +1,71 @@
+"""The newest part of a history, read as it grows: what came since the last look, and never the whole day again."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.observe.history import folder_of
+
+MOST_BYTES = 256 * 1024
+"""Of a day that is looked at for the first time, so much of its end."""
+MOST_ROWS = 400
+"""Rows of each kind that are kept."""
+
+Row = dict[str, Any]
+
+
+class Recent:
+    """The last rows of one pipeline's history. `state` is `Pipeline.workplace`."""
+
+    def __init__(self, state: Path) -> None:
+        self.folder = folder_of(state)
+        self._rows: dict[str, deque[Row]] = {}
+        self._path: Path | None = None
+        self._read = 0
+
+    def rows(self, kind: str, since: float = 0.0) -> list[Row]:
+        """Rows of this kind (`batches`, `lags`, `runs`), oldest first. Costs a look at the folder if nothing came."""
+        self._look()
+        return [row for row in self._rows.get(kind, ()) if row["at"] >= since]
+
+    def _look(self) -> None:
+        newest = max(self.folder.glob("????-??-??.jsonl"), default=None)
+        if newest is None:
+            return
+        size = _size(newest)
+        if newest != self._path or size < self._read:
+            self._path, self._read = newest, max(0, size - MOST_BYTES)
+        if size > self._read:
+            self._take(newest, size)
+
+    def _take(self, path: Path, size: int) -> None:
+        """Whole lines only: one that is being written is read the next time."""
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read)
+                body = file.read(size - self._read)
+        except FileNotFoundError:  # the day is over, and was folded
+            return
+        whole = body.rpartition(b"\n")[0]
+        self._read += len(whole) + 1 if whole else 0
+        for line in whole.splitlines():
+            self._keep(line)
+
+    def _keep(self, line: bytes) -> None:
+        try:
+            row = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            return  # cut off: by a crash, or because the look began in the middle of it
+        if isinstance(row, dict) and isinstance(row.get("at"), int | float):
+            self._rows.setdefault(str(row.get("kind")), deque(maxlen=MOST_ROWS)).append(row)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
