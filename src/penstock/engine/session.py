@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.engine import archive, jars, java
+from penstock.engine import archive, collector, jars, java
 from penstock.errors import SetupFailed
 from penstock.paths import is_remote
 
@@ -122,7 +122,8 @@ def _java_options(settings: dict[str, str], log: Path) -> str:
     config.write_text(LOG4J.format(log=log))
     # Derby, the catalog's own store, would leave a log where the process stands; a path with a blank would not do
     own = f"-Dlog4j2.configurationFile={config.as_uri()} -Dderby.stream.error.file={os.devnull}"
-    return f"{own} {archive.java_options()} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+    given = settings.get("spark.driver.extraJavaOptions", "")
+    return " ".join(filter(None, [own, collector.java_options(settings), archive.java_options(), given]))
 
 
 @contextmanager
