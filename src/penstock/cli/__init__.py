@@ -13,6 +13,7 @@ from penstock.cli import (
     demo,
     describe,
     dev,
+    doctor,
     generation,
     init,
     jars,
@@ -42,6 +43,7 @@ app.command()(preview.preview)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(lag.lag)
+app.command()(doctor.doctor)
 app.command()(audit.audit)
 app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)

@@ -249,17 +249,11 @@ class Figures:
         }
 
     def _of_lag(self, lag: Lag, at: float) -> Readings:
-        shares = _runway_shares(lag)
         made: Readings = {"poll_age_seconds": {(): max(0.0, at - lag.at)}}
         for name, value in (("quiet_seconds", self._silence.seconds(at)), ("quiet_share", self._silence.share(at))):
             if value is not None:
                 made[name] = {(): value}
-        for topic in lag.topics:
-            told = {**_of_topic(topic), "runway_share": shares.get(topic.topic)}
-            for name, value in told.items():
-                if value is not None:
-                    _put(made.setdefault(name, {}), name, topic.topic, float(value))
-        return made
+        return made | readings_of(lag)
 
 
 def state_of(now: Now) -> str:
@@ -273,6 +267,17 @@ def state_of(now: Now) -> str:
     if now.read_limit == 0:
         return "paused"
     return "working" if now.in_hand else "idle"
+
+
+def readings_of(lag: Lag) -> Readings:
+    """The figures of a lag, by topic: what the alerts look at, and whoever looks from outside."""
+    shares, made = _runway_shares(lag), Readings()
+    for topic in lag.topics:
+        told = {**_of_topic(topic), "runway_share": shares.get(topic.topic)}
+        for name, value in told.items():
+            if value is not None:
+                _put(made.setdefault(name, {}), name, topic.topic, float(value))
+    return made
 
 
 def _of_topic(topic: TopicLag) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import files
 from penstock.engine.meter import Meter
+from penstock.errors import Refused
 from penstock.files import Place
 from penstock.ledger.checkpoint import Checkpoint
 from penstock.ledger.lease import holder
@@ -103,9 +104,12 @@ class OfPipeline:
         return positions_from_spark(told) if told else {}
 
     def _planned(self) -> Positions:
-        """Where the newest batch ends that Spark has planned."""
+        """Where the newest batch ends that Spark has planned; nothing, where the checkpoint is damaged."""
         checkpoint = Checkpoint(self.state / "spark")
-        return {} if checkpoint.planned is None else checkpoint.end_of(checkpoint.planned)
+        try:
+            return {} if checkpoint.planned is None else checkpoint.end_of(checkpoint.planned)
+        except Refused:
+            return {}  # the position is the ledger's: the lag is known all the same
 
 
 @dataclass

@@ -1,0 +1,174 @@
+"""Is there a broker, and does it let us in? Asked by a client of its own, for some seconds at most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.brokers import quiet_log
+
+if TYPE_CHECKING:
+    from penstock.sources.kafka import Cluster
+
+REACH_SECONDS = 5.0
+"""How long a broker may take to answer before it counts as away."""
+ANSWER_SECONDS = 5.0
+Trouble = Literal["", "away", "login", "tls"]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What came of knocking."""
+
+    bootstrap: str
+    trouble: Trouble = ""
+    said: str = ""
+    """What the client said of it."""
+    topics: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Topic -> its partitions, as far as we may see them."""
+
+
+def knock(bootstrap: str) -> Reach:
+    """Ask for the topics. Never raises because of the broker."""
+    from confluent_kafka import Consumer, KafkaException
+
+    heard: list[Any] = []
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "penstock-look",
+        "socket.connection.setup.timeout.ms": int(REACH_SECONDS * 1000),
+        "log_level": 0,
+        "error_cb": heard.append,
+    }
+    try:
+        consumer = Consumer(settings, logger=quiet_log())
+    except KafkaException as error:
+        return Reach(bootstrap, "away", error.args[0].str())
+    try:
+        found = consumer.list_topics(timeout=REACH_SECONDS)
+    except KafkaException as error:
+        _listen(consumer)
+        return _refused(bootstrap, [error.args[0], *heard])
+    finally:
+        consumer.close()
+    return Reach(bootstrap, topics={name: tuple(sorted(topic.partitions)) for name, topic in found.topics.items()})
+
+
+def _listen(consumer: Any) -> None:
+    """What the client has to say is said only while it is asked for records."""
+    deadline = time.monotonic() + 0.5
+    while time.monotonic() < deadline:
+        consumer.poll(0.1)
+
+
+def _refused(bootstrap: str, errors: Iterable[Any]) -> Reach:
+    """Why it did not work, in one word; of several reasons the one that tells most."""
+    told = [(error.name(), error.str()) for error in errors]
+    for trouble, is_it in (("login", _login), ("tls", _tls)):
+        for name, text in told:
+            if is_it(name, text):
+                return Reach(bootstrap, "login" if trouble == "login" else "tls", text)
+    return Reach(bootstrap, "away", max((text for _, text in told), key=len, default="no answer"))
+
+
+def _login(name: str, text: str) -> bool:
+    return "AUTHENTICATION" in name or "require SASL" in text or "SASL authentication" in text
+
+
+def _tls(name: str, text: str) -> bool:
+    return name == "_SSL" or "SSL" in text or "TLS" in text
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of topics and brokers; None where they may not be read."""
+
+    topics: Mapping[str, Mapping[str, str | None] | None] = field(default_factory=dict)
+    broker: Mapping[str, str | None] | None = None
+
+
+def settings_of(cluster: Cluster, topics: Iterable[str]) -> Settings:
+    """What topics and a broker say of themselves."""
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    brokers = sorted(cluster.admin.list_topics(timeout=ANSWER_SECONDS).brokers)
+    names = sorted(set(topics))
+    asked = {("topic", name): ConfigResource(ResourceType.TOPIC, name) for name in names}
+    asked |= {("broker", str(brokers[0])): ConfigResource(ResourceType.BROKER, str(brokers[0]))} if brokers else {}
+    answers = cluster.admin.describe_configs(list(asked.values()), request_timeout=ANSWER_SECONDS) if asked else {}
+    found = {key: _answer(answers[resource]) for key, resource in asked.items()}
+    broker = next((said for (kind, _), said in found.items() if kind == "broker"), None)
+    return Settings({name: said for (kind, name), said in found.items() if kind == "topic"}, broker)
+
+
+def _answer(future: Any) -> dict[str, str | None] | None:
+    from confluent_kafka import KafkaException
+
+    try:
+        return {key: entry.value for key, entry in future.result(ANSWER_SECONDS).items()}
+    except (KafkaException, TimeoutError):
+        return None
+
+
+def allowed(cluster: Cluster, topics: Iterable[str]) -> dict[str, set[str]]:
+    """What we may do with these topics, by the names of the operations; those that do not say it are left out."""
+    from confluent_kafka import KafkaException, TopicCollection
+
+    names, found = sorted(set(topics)), {}
+    if not names:
+        return {}
+    answers = cluster.admin.describe_topics(
+        TopicCollection(names), include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+    )
+    for name, future in answers.items():
+        try:
+            operations = future.result(ANSWER_SECONDS).authorized_operations
+        except (KafkaException, TimeoutError) as error:
+            if "AUTHORIZATION" not in str(error):
+                continue
+            operations = []
+        if operations is not None:
+            found[name] = {operation.name for operation in operations}
+    return found
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest record of a partition."""
+
+    topic: str
+    partition: int
+    timestamp: float
+    by_broker: bool
+    """Whether the broker's clock set it (LogAppendTime); else the producer's did."""
+
+
+def newest_records(cluster: Cluster, ends: Mapping[tuple[str, int], int], seconds: float = 3.0) -> list[Newest]:
+    """The newest record of each of these partitions, as far as it is found in time. The last few are looked at."""
+    from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, TopicPartition
+
+    from penstock.sources.looking import looker, messages
+
+    places = [TopicPartition(topic, part, max(0, end - 4)) for (topic, part), end in ends.items() if end > 0]
+    if not places:
+        return []
+    found: dict[tuple[str, int], Newest] = {}
+    left, deadline = {(each.topic, each.partition) for each in places}, time.monotonic() + seconds
+    consumer = looker(cluster)
+    try:
+        consumer.assign(places)
+        while left and time.monotonic() < deadline:
+            for part, message in messages(consumer):
+                if message is None:
+                    left.discard(part)
+                    continue
+                kind, at = message.timestamp()
+                if kind:
+                    known = found.get(part)
+                    latest = max(at / 1000, known.timestamp if known else 0.0)
+                    found[part] = Newest(*part, latest, kind == TIMESTAMP_LOG_APPEND_TIME)
+    finally:
+        consumer.close()
+    return list(found.values())

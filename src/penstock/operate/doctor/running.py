@@ -1,0 +1,199 @@
+"""Does it run at all? What ended it, what it waits for, whether its process still speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from penstock.counting import counted, spoken
+from penstock.observe.alerting_known import OVERDUE
+from penstock.observe.metrics_kept import FIRST_SECONDS, USUAL_BATCHES
+from penstock.operate.doctor.finding import Finding, Harm, diagnosis
+from penstock.operate.doctor.words import command, first_line, when
+
+if TYPE_CHECKING:
+    from penstock.operate.doctor.patient import Patient
+
+SILENT_SECONDS = 60.0
+"""A process that holds the lease and has told nothing for so long hangs as a whole, or was stopped."""
+
+
+@diagnosis(
+    "run_failed",
+    Harm.STANDS,
+    "the last run ended with an error, and nobody runs the pipeline",
+    explains=("retention", "behind"),
+)
+def run_failed(patient: Patient) -> Iterator[Finding]:
+    now = patient.now
+    if now is None or patient.running or now.ended != "failed":
+        return
+    said = [line.strip() for line in now.error.splitlines() if line.strip()]
+    yield Finding(
+        f"{patient.name} does not run: its last run failed: {said[0] if said else 'no error was kept'}",
+        (
+            f"it ended {when(patient, now.at)}, after {counted(now.batches, 'batch', 'batches')} of that run",
+            *(f"it said: {line}" for line in said[1:4]),
+        ),
+        (f"mend what the error names, then:  {command(patient, 'run')}", f"log: {patient.workplace}/logs/spark.log"),
+        weight=0.9,
+    )
+
+
+@diagnosis(
+    "killed",
+    Harm.STANDS,
+    "the process that ran the pipeline is gone and did not say why: it was killed, or the machine went down",
+    explains=("retention", "behind"),
+)
+def killed(patient: Patient) -> Iterator[Finding]:
+    now = patient.now
+    if now is None or patient.running or now.ended:
+        return
+    hand = now.in_hand
+    found = patient.foreign
+    half = found.unfinished if found is not None else None
+    evidence = [f"process {now.pid} last told of itself {when(patient, now.at)}, and it did not end by itself"]
+    if hand is not None:
+        evidence.append(f"it was in batch {hand.batch_id}, phase `{hand.phase}`: offsets are ahead of commits")
+    elif half is not None:
+        evidence.append(f"batch {half} is planned and not committed: offsets are ahead of commits")
+    evidence += _half(patient)
+    yield Finding(
+        f"{patient.name} does not run: its process was killed"
+        + (f" in the middle of batch {hand.batch_id if hand else half}" if hand or half is not None else ""),
+        tuple(evidence),
+        (f"{command(patient, 'run')}  (safe: the batch is finished or done again, once)",),
+        weight=0.95,
+    )
+
+
+def _half(patient: Patient) -> Iterator[str]:
+    """Which sinks have the unfinished batch already."""
+    ledger, last = patient.ledger, patient.last
+    intent = ledger.last_intent() if ledger else None
+    if ledger is None or intent is None or (last is not None and intent.batch_id <= last.batch_id):
+        return
+    frozen = "it is computed and frozen" if ledger.manifest(intent) else "nothing of it is computed yet"
+    yield f"batch {intent.batch_id} was begun and has no outcome; {frozen}"
+    from penstock.sinks.contract import app_id
+    from penstock.sinks.delta.committer import DeltaCommitter
+
+    having = []
+    for name in patient.tables:
+        sink = DeltaCommitter(name, patient.table_paths[name])
+        mark = sink.watermark(app_id(patient.name, ledger.generation, name))
+        if mark is not None and mark >= intent.batch_id:
+            having.append(name)
+    if having:
+        yield f"half of it is visible: {', '.join(having)} has it already"
+
+
+@diagnosis(
+    "waiting",
+    Harm.STANDS,
+    "the run waits for something outside: a broker, a table, a registry, room on a disk",
+    explains=("stuck_batch", "retention", "behind"),
+)
+def waiting(patient: Patient) -> Iterator[Finding]:
+    now = patient.now
+    if now is None or not patient.running or not now.waiting:
+        return
+    since = "" if now.waiting_since is None else f"for {spoken(max(0.0, patient.at - now.waiting_since))}"
+    yield Finding(
+        f"{patient.name} waits: {first_line(now.waiting)}",
+        (f"it waits {since}, and tries again by itself".replace("  ", " "), "nothing is lost meanwhile"),
+        ("bring back what is away; the run goes on by itself",),
+        weight=0.8,
+    )
+
+
+@diagnosis(
+    "silent",
+    Harm.STANDS,
+    "a process holds the pipeline's lease and has told nothing for minutes: it hangs as a whole, or was stopped",
+    explains=("retention", "behind", "stuck_batch"),
+)
+def silent(patient: Patient) -> Iterator[Finding]:
+    who, now = patient.holder, patient.now
+    if who is None or now is None or now.run != who.get("run") or now.ended:
+        return
+    quiet = now.age(patient.at)
+    if quiet < max(SILENT_SECONDS, 6 * now.poll_seconds):
+        return
+    pid = who.get("pid", "PID")
+    yield Finding(
+        f"process {pid} holds {patient.name} and has been silent for {spoken(quiet)}",
+        (
+            f"it has the lease since {who.get('since', '?')}, as {who.get('user', '?')} on {who.get('host', '?')}",
+            f"it should tell of itself every {spoken(now.poll_seconds)}",
+            "no other process may run the pipeline while it has the lease",
+        ),
+        (f"kill -9 {pid}  (safe: nothing is lost or doubled)", command(patient, "run")),
+        weight=0.7,
+    )
+
+
+@diagnosis(
+    "stuck_batch",
+    Harm.STANDS,
+    f"a batch takes more than {OVERDUE:g} times what is usual, or is planned for long and nobody commits it: offsets "
+    "are ahead of commits",
+    explains=("retention", "behind"),
+)
+def stuck_batch(patient: Patient) -> Iterator[Finding]:
+    if patient.ours:
+        yield from _stuck_of_ours(patient)
+        return
+    found = patient.foreign
+    if found is None or not found.stuck:
+        return
+    usual = f"; batches take {spoken(found.usual_seconds)} as a rule" if found.usual_seconds is not None else ""
+    yield Finding(
+        f"batch {found.unfinished} was planned {spoken(found.unfinished_seconds)} ago and is not committed: the job "
+        "hangs in it, or is dead",
+        (f"offsets end at batch {found.newest}, commits at {found.committed}{usual}",),
+        (
+            "start the job again: it does this batch again from the same offsets",
+            "if it runs: look for its slowest task in Spark's UI, and whether its sink answers",
+        ),
+        weight=0.8,
+    )
+
+
+def _stuck_of_ours(patient: Patient) -> Iterator[Finding]:
+    now = patient.now
+    if now is None or not patient.running or now.in_hand is None or now.waiting:
+        return
+    lasted, usual = max(0.0, patient.at - now.in_hand.since), _usual(patient)
+    if lasted <= OVERDUE * usual:
+        return
+    hand = now.in_hand
+    yield Finding(
+        f"batch {hand.batch_id} hangs in the phase `{hand.phase}`: {spoken(lasted)} so far, "
+        f"{lasted / usual:,.0f} times what is usual",
+        (
+            f"it is in this phase for {spoken(max(0.0, patient.at - hand.phase_since))}",
+            f"the longest of the last batches took {spoken(usual)}",
+            f"{_what(hand.phase)}",
+        ),
+        (
+            f"stack of the workers: {patient.workplace}/logs/spark.out",
+            f"kill -9 {now.pid}  (safe: the batch is done again, once), then  {command(patient, 'run')}",
+        ),
+        weight=0.8,
+    )
+
+
+def _usual(patient: Patient) -> float:
+    """As the alert has it: the longest of the last batches, and not less than the target."""
+    lengths = [row["longest_seconds"] for row in patient.past[-USUAL_BATCHES:]]
+    return max(patient.usual.target_seconds, max(lengths, default=FIRST_SECONDS))
+
+
+def _what(phase: str) -> str:
+    return {
+        "pass": "in `pass` records are read, decoded, checked and written to files: a step or a task hangs",
+        "tables": "in `tables` files are committed to Delta tables: a table's folder or its writer does not answer",
+        "topics": "in `topics` records are sent in a transaction: a broker does not answer, or is slow",
+    }.get(phase, f"`{phase}` writes small files to the state: its disk does not answer")
