@@ -1,4 +1,5 @@
-"""Writes what is made from the options models: the tables of docs/pipeline-file.md, and docs/pipeline.schema.json.
+"""Writes what is made from the code: the tables of docs/pipeline-file.md, docs/pipeline.schema.json, and the list of
+diagnoses in docs/doctor.md.
 
 `--check` only says what is stale. `make reference` calls it.
 """
@@ -6,14 +7,15 @@
 import sys
 from pathlib import Path
 
+from penstock.operate.doctor import listing
 from penstock.spec.reference import page
 from penstock.spec.schema import schema_text
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE, SCHEMA = DOCS / "pipeline-file.md", DOCS / "pipeline.schema.json"
+PAGE, SCHEMA, DOCTOR = DOCS / "pipeline-file.md", DOCS / "pipeline.schema.json", DOCS / "doctor.md"
 
 text = PAGE.read_text(encoding="utf-8")
-fresh = {PAGE: page(text), SCHEMA: schema_text()}
+fresh = {PAGE: page(text), SCHEMA: schema_text(), DOCTOR: listing.page(DOCTOR.read_text(encoding="utf-8"))}
 stale = [path for path, made in fresh.items() if not path.exists() or path.read_text(encoding="utf-8") != made]
 if "--check" in sys.argv:
     names = " and ".join(f"docs/{path.name}" for path in stale)

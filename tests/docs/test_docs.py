@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 from penstock import Json, errors
 from penstock.cli import app
 from penstock.observe import events
+from penstock.operate.doctor import listing
 from penstock.rows import DEAD_LETTER
 from penstock.spec import pipeline_from_text
 from penstock.spec.reference import page as with_tables
@@ -175,6 +176,11 @@ def test_the_reference_page_and_the_json_schema_are_fresh() -> None:
     text = page.read_text(encoding="utf-8")
     assert text == with_tables(text), "docs/pipeline-file.md is stale. Mend it:  make reference"
     assert schema.read_text(encoding="utf-8") == schema_text(), "docs/pipeline.schema.json is stale:  make reference"
+
+
+def test_the_list_of_diagnoses_is_fresh() -> None:
+    text = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
+    assert text == listing.page(text), "docs/doctor.md is stale. Mend it:  make reference"
 
 
 def test_the_exit_codes_are_those_of_the_errors() -> None:

@@ -25,10 +25,12 @@ from penstock.errors import Refused
 from penstock.observe import gaps
 from penstock.observe.gaps import Gap
 from penstock.observe.now import InHand
+from penstock.observe.tracker import Measure, Tracker
 from penstock.operate.doctor import DIAGNOSES, Report, diagnose
 from penstock.operate.doctor.admission import of_checkpoint, of_state
 from penstock.operate.doctor.words import optimize, vacuum
 from penstock.testing.ward import Ward
+from penstock.unread import Probe
 
 QUERY = "7a0e3b6c-0000-4000-8000-000000000000"
 SLOW = {"seconds": 9.5, "phases": {"intent": 0.05, "pass": 1.5, "freeze": 0.05, "tables": 7.8, "outcome": 0.1}}
@@ -111,6 +113,40 @@ def test_a_batch_that_hangs_is_told_with_its_phase(ward: Ward) -> None:
         found = first(ward.report())
     assert (found.code, "phase `topics`" in found.cause) == ("stuck_batch", True)
     assert "kill -9 4711" in found.mend[1]
+
+
+def test_much_that_came_at_once_is_a_burst_and_no_lack_of_cores(ward: Ward) -> None:
+    ward.ran(60, every=10.0)
+    tracker, at = Tracker(), time.time() - 120
+    for number in range(12):
+        came = 100 * number + (500_000 if number > 9 else 0)
+        lag = tracker.see(Measure(at + 10 * number, {("t", 0): 100 * number}, {("t", 0): came + 100}))
+    with ward.held():
+        ward.tells(lag=lag, read_limit=10_000)
+        found = first(ward.report())
+    assert (found.code, "much came at once" in found.cause) == ("burst", True)
+
+
+def test_records_that_wait_while_no_batch_begins_are_told(ward: Ward) -> None:
+    ward.ran(10, every=10.0)
+    old = {("t", 0): Probe(3, first=3, timestamp=time.time() - 7200, counted=5, upto=8)}
+    lag = Tracker().see(Measure(time.time(), {("t", 0): 3}, {("t", 0): 90}, probes=old))
+    with ward.held():
+        ward.tells(lag=lag)
+        found = first(ward.report())
+    assert (found.code, "no batch begins: 87 rows wait for 2.0 h" in found.cause) == ("stuck_batch", True)
+
+
+def test_records_that_came_now_and_say_they_are_old_have_a_wrong_date(ward: Ward) -> None:
+    tracker, part = Tracker(), ("t", 0)
+    tracker.see(Measure(time.time() - 20, {part: 3}, {part: 3}))
+    old = {part: Probe(3, first=3, timestamp=time.time() - 9000, counted=5, upto=8)}
+    lag = tracker.see(Measure(time.time(), {part: 3}, {part: 8}, probes=old))
+    with ward.held():
+        ward.tells(lag=lag)
+        found = first(ward.report())
+    assert (found.code, "say that they are 2.5 h old" in found.cause) == ("time_skew", True)
+    assert "message.timestamp.type=LogAppendTime" in found.mend[0]
 
 
 BEHIND: dict[str, dict[str, Any]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from typer.testing import CliRunner
 
 from penstock.cli import app
 from penstock.dev.broker import free_port
-from penstock.operate.doctor.reach import REACH_SECONDS, knock
 from penstock.testing.ward import Ward
 
 CLI = CliRunner()
@@ -50,26 +48,13 @@ def test_json_has_the_same(tmp_path: Path) -> None:
     assert found["findings"][0]["mend"]
 
 
-@pytest.mark.parametrize(
-    "wrong", [[], ["x.yaml", "--state", "s"], ["x.yaml", "--brokers", "h:1"], ["--brokers", "h:1"]]
-)
-def test_one_patient_at_a_time(wrong: list[str]) -> None:
-    assert CLI.invoke(app, ["doctor", *wrong]).exit_code == 2
+@pytest.mark.parametrize("wrong", ["", "x.yaml --state s", "x.yaml --brokers h:1", "--brokers h:1"])
+def test_one_patient_at_a_time(wrong: str) -> None:
+    assert CLI.invoke(app, ["doctor", *wrong.split()]).exit_code == 2
 
 
-def test_a_dead_broker_is_a_diagnosis_and_costs_seconds(tmp_path: Path) -> None:
+def test_a_dead_broker_is_a_diagnosis(tmp_path: Path) -> None:
     where = f"127.0.0.1:{free_port()}"
-    began = time.monotonic()
     done = CLI.invoke(app, ["doctor", "--checkpoint", str(checkpoint(tmp_path, 4, 4)), "--brokers", where])
     assert done.exit_code == 5, done.output
     assert done.output.splitlines()[0] == f"no broker of {where} answers  [broker_away]"
-    assert time.monotonic() - began < 60, "once, and not for every diagnosis"
-
-
-@pytest.mark.parametrize("address", ["", "no-such-host.invalid:9092", "127.0.0.1", ":::"])
-def test_an_address_that_is_none_is_away(address: str) -> None:
-    assert knock(address).trouble == "away"
-
-
-def test_a_knock_is_bounded() -> None:
-    assert 0 < REACH_SECONDS <= 10

@@ -135,7 +135,7 @@ KNOWN: tuple[Rule, ...] = (
     Rule(
         "lag_growing", _topics(growing), "more comes than is read, batch after batch",
         "More comes than this pipeline can read: too few cores, a slow sink or step, or a hot partition.",
-        "See where the time goes:  penstock lag FILE  and the phases in  penstock status FILE --json",
+        "Have the cause named:  penstock doctor FILE  (the figures:  penstock lag FILE)",
         looks=2, over_seconds=CALM_SECONDS,
     ),
     Rule(
@@ -193,6 +193,6 @@ KNOWN: tuple[Rule, ...] = (
     Rule(
         "run_failed", failed, "the run ended with an error",
         "The error says why.",
-        "Read the error, mend the cause, run again: it resumes where it was.",
+        "Read the error (penstock doctor FILE  says what mends it), run again: it resumes where it was.",
     ),
 )  # fmt: skip

@@ -62,7 +62,7 @@ class Ward:
 
     def tells(self, **told: Any) -> Now:
         """What the running process leaves in `now.json`."""
-        return present.write(self.state, Now("p", RUN, pid=4711, started_at=time.time() - 3600, **told))
+        return present.write(self.state, Now(**{"pipeline": "p", "run": RUN, "pid": 4711, "started_at": 0.0, **told}))
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from penstock.operate.doctor.words import edit, first_line
 
 if TYPE_CHECKING:
     from penstock.operate.doctor.patient import Patient
+    from penstock.operate.doctor.reach import Reach
 
 STOPS = ("run_failed", "waiting", "stuck_batch", "silent", "killed")
 
@@ -21,19 +22,23 @@ STOPS = ("run_failed", "waiting", "stuck_batch", "silent", "killed")
 @diagnosis("broker_away", Harm.STANDS, "no broker answers within five seconds", explains=STOPS)
 def broker_away(patient: Patient) -> Iterator[Finding]:
     found = patient.reach
-    if found is None:
-        if patient.brokers is not None and "brokers" in patient.unseen:
-            said = patient.unseen["brokers"]
-            yield Finding(f"there is no broker to read from: {first_line(said)}", (), ("penstock dev up",), weight=0.95)
-        return
-    if found.trouble == "away":
+    if found is None and patient.brokers is not None and patient.running and "brokers" in patient.unseen:
+        said = patient.unseen["brokers"]  # where nobody runs it, the embedded broker need not run either
+        yield Finding(f"there is no broker to read from: {first_line(said)}", (), ("penstock dev up",), weight=0.95)
+    for use, found in (("read from", patient.reach), *(("written to", each) for each in patient.sink_reaches)):
+        if found is None or found.trouble != "away":
+            continue
         yield Finding(
             f"no broker of {found.bootstrap} answers",
-            (f"the client says: {found.said}",),
+            (f"it is {use}; the client says: {found.said}",),
             (
                 "see that the brokers run, and that this machine reaches them:  nc -vz "
                 + found.bootstrap.split(",")[0].replace(":", " "),
-                *((edit(patient, "source.kafka.brokers"),) if patient.ours else ("name others:  --brokers HOST:PORT",)),
+                *(
+                    (edit(patient, f"brokers of {found.bootstrap}"),)
+                    if patient.ours
+                    else ("name others:  --brokers HOST:PORT",)
+                ),
             ),
             weight=0.95,
         )
@@ -43,12 +48,15 @@ def broker_away(patient: Patient) -> Iterator[Finding]:
     "login", Harm.STANDS, "a broker answers and wants a login or TLS that the client does not have", explains=STOPS
 )
 def login(patient: Patient) -> Iterator[Finding]:
-    found = patient.reach
-    if found is None or found.trouble not in ("login", "tls"):
-        return
+    for found in (patient.reach, *patient.sink_reaches):
+        if found is not None and found.trouble in ("login", "tls"):
+            yield _login(patient, found)
+
+
+def _login(patient: Patient, found: Reach) -> Finding:
     what = "wants a login (SASL)" if found.trouble == "login" else "speaks TLS"
-    where = edit(patient, "source.kafka.brokers") if patient.ours else "--brokers"
-    yield Finding(
+    where = edit(patient, "brokers") if patient.ours else "--brokers"
+    return Finding(
         f"{found.bootstrap} {what}, and the client came without one",
         (f"the client says: {found.said}", "penstock connects without login and without TLS"),
         (f"name a listener of the brokers that takes plain connections:  {where}",),

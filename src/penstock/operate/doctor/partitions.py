@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.counting import counted, size, spoken
 from penstock.observe import alerting_known as known
 from penstock.observe.alerting import number
+from penstock.observe.metrics import Readings
 from penstock.observe.metrics_kept import readings_of
 from penstock.observe.trend import FLOOR
 from penstock.operate.doctor.finding import Finding, Harm, diagnosis
@@ -186,6 +187,35 @@ def _a_batch(patient: Patient) -> float:
     if patient.pipeline is not None:
         return patient.pipeline.pace.max_rows
     return max(patient.course.batch_rows if patient.course else 0.0, FLOOR)
+
+
+@diagnosis(
+    "burst",
+    Harm.BEHIND,
+    "much came at once, more than the next batch takes, and is being worked off",
+    explains=("behind",),
+)
+def burst(patient: Patient) -> Iterator[Finding]:
+    now = patient.now
+    if not patient.fresh or now is None or now.lag is None or now.lag.total is None:
+        return
+    readings: Readings = {**readings_of(now.lag), "batch_limit": {(): float(now.read_limit or 0)}}
+    for topic in now.lag.topics:
+        found = known.burst(readings, topic.topic)
+        if found is None:
+            continue
+        ends = topic.catch_up_seconds
+        pace = f"caught up in {spoken(ends)}" if ends is not None else "not caught up at the present pace"
+        rates = f"{number(topic.arrival_per_second or 0)} come a second, {number(topic.read_per_second or 0)} are read"
+        yield Finding(
+            found.text,
+            (f"{rates}: {pace}",),
+            (
+                f"nothing, if that is soon enough. Watch it:  {command(patient, 'lag', '--watch')}",
+                edit(patient, "pace: {batch_target: 1 minute}   (larger batches work it off sooner)"),
+            ),
+            weight=0.6,
+        )
 
 
 @diagnosis(

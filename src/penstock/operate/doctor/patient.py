@@ -30,6 +30,7 @@ from penstock.operate.doctor.tables import TableLook
 from penstock.operate.foreign import Foreign, look
 from penstock.operate.lagging import OfCheckpoint, OfPipeline
 from penstock.sources.kafka import Cluster
+from penstock.triggers import RealTime
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
@@ -180,6 +181,17 @@ class Patient:
         return found
 
     @cached_property
+    def sink_reaches(self) -> list[Reach]:
+        """The same at other brokers that it writes to."""
+        if self.pipeline is None:
+            return []
+        sinks = (sink.to for sink in self.pipeline.sinks.values() if hasattr(sink.to, "topic_from"))
+        own = (None, "dev", self.pipeline.source.brokers)
+        return [
+            reach.knock(each) for each in dict.fromkeys(",".join(to.brokers) for to in sinks if to.brokers not in own)
+        ]
+
+    @cached_property
     def cluster(self) -> Cluster | None:
         """The cluster, if it answers."""
         found = self.reach
@@ -199,18 +211,19 @@ class Patient:
 
     @cached_property
     def lag(self) -> Lag | None:
-        """How far behind it is now."""
-        if self.cluster is None:
-            return None
-        return self._look("lag", self._measured)
+        """How far behind it is now; where it cannot be measured, as the running process has just told."""
+        measured = None if self.cluster is None else self._look("lag", self._measured)
+        told = self.now.lag if measured is None and self.now is not None and self.fresh else None
+        return told if measured is None else measured
 
     def _measured(self) -> Lag | None:
         assert self.cluster is not None
-        if self.pipeline is not None and self.state is not None:
+        real_time = self.pipeline is not None and isinstance(self.pipeline.trigger, RealTime)  # it has no ledger
+        if self.pipeline is not None and self.state is not None and not real_time:
             of: OfPipeline | OfCheckpoint = OfPipeline(self.pipeline, self.state, self.cluster.bootstrap)
         else:
             folder = self.checkpoint or (self.state / "spark" if self.state else None)
-            if folder is None:
+            if folder is None or not folder.exists():
                 return None
             of = OfCheckpoint(folder, self.cluster.bootstrap, self.cluster.isolation == "committed")
         try:

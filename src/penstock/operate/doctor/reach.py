@@ -47,20 +47,28 @@ def knock(bootstrap: str) -> Reach:
     except KafkaException as error:
         return Reach(bootstrap, "away", error.args[0].str())
     try:
-        found = consumer.list_topics(timeout=REACH_SECONDS)
-    except KafkaException as error:
-        _listen(consumer)
-        return _refused(bootstrap, [error.args[0], *heard])
+        found = _ask(consumer, heard)
     finally:
         consumer.close()
+    if found is None:
+        return _refused(bootstrap, heard)
     return Reach(bootstrap, topics={name: tuple(sorted(topic.partitions)) for name, topic in found.topics.items()})
 
 
-def _listen(consumer: Any) -> None:
-    """What the client has to say is said only while it is asked for records."""
-    deadline = time.monotonic() + 0.5
-    while time.monotonic() < deadline:
-        consumer.poll(0.1)
+def _ask(consumer: Any, heard: list[Any]) -> Any:
+    """The topics; or nothing, once it is clear that no broker lets us in, or time is up. `heard` says why."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    deadline = time.monotonic() + REACH_SECONDS
+    while True:
+        try:
+            return consumer.list_topics(timeout=1.0)
+        except KafkaException as error:
+            heard.append(error.args[0])
+        consumer.poll(0.1)  # what the client has to say is said only while it is asked for records
+        down = any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in heard)
+        if down or time.monotonic() > deadline:
+            return None
 
 
 def _refused(bootstrap: str, errors: Iterable[Any]) -> Reach:

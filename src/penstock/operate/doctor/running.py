@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from penstock.counting import counted, spoken
 from penstock.observe.alerting_known import OVERDUE
@@ -12,6 +13,7 @@ from penstock.operate.doctor.finding import Finding, Harm, diagnosis
 from penstock.operate.doctor.words import command, first_line, when
 
 if TYPE_CHECKING:
+    from penstock.observe.now import Now
     from penstock.operate.doctor.patient import Patient
 
 SILENT_SECONDS = 60.0
@@ -48,7 +50,7 @@ def run_failed(patient: Patient) -> Iterator[Finding]:
 )
 def killed(patient: Patient) -> Iterator[Finding]:
     now = patient.now
-    if now is None or patient.running or now.ended:
+    if now is None or patient.running is not False or now.ended:
         return
     hand = now.in_hand
     found = patient.foreign
@@ -116,22 +118,31 @@ def waiting(patient: Patient) -> Iterator[Finding]:
 )
 def silent(patient: Patient) -> Iterator[Finding]:
     who, now = patient.holder, patient.now
-    if who is None or now is None or now.run != who.get("run") or now.ended:
+    if who is None or now is None:
         return
-    quiet = now.age(patient.at)
-    if quiet < max(SILENT_SECONDS, 6 * now.poll_seconds):
+    poll = now.poll_seconds
+    quiet = now.age(patient.at) if now.run == who.get("run") else patient.at - _since(who, patient.at)
+    if quiet < max(SILENT_SECONDS, 6 * poll):
         return
     pid = who.get("pid", "PID")
     yield Finding(
         f"process {pid} holds {patient.name} and has been silent for {spoken(quiet)}",
         (
             f"it has the lease since {who.get('since', '?')}, as {who.get('user', '?')} on {who.get('host', '?')}",
-            f"it should tell of itself every {spoken(now.poll_seconds)}",
+            f"it should tell of itself every {spoken(poll)}",
             "no other process may run the pipeline while it has the lease",
         ),
         (f"kill -9 {pid}  (safe: nothing is lost or doubled)", command(patient, "run")),
         weight=0.7,
     )
+
+
+def _since(who: dict[str, Any], unknown: float) -> float:
+    """When this process took the lease."""
+    try:
+        return datetime.fromisoformat(str(who.get("since"))).timestamp()
+    except ValueError:
+        return unknown
 
 
 @diagnosis(
@@ -163,7 +174,10 @@ def stuck_batch(patient: Patient) -> Iterator[Finding]:
 
 def _stuck_of_ours(patient: Patient) -> Iterator[Finding]:
     now = patient.now
-    if now is None or not patient.running or now.in_hand is None or now.waiting:
+    if now is None or not patient.running or now.waiting or now.read_limit == 0:
+        return
+    if now.in_hand is None:
+        yield from _none_begins(patient, now)
         return
     lasted, usual = max(0.0, patient.at - now.in_hand.since), _usual(patient)
     if lasted <= OVERDUE * usual:
@@ -182,6 +196,30 @@ def _stuck_of_ours(patient: Patient) -> Iterator[Finding]:
             f"kill -9 {now.pid}  (safe: the batch is done again, once), then  {command(patient, 'run')}",
         ),
         weight=0.8,
+    )
+
+
+def _none_begins(patient: Patient, now: Now) -> Iterator[Finding]:
+    """Records wait, and no batch begins."""
+    lag = patient.lag
+    if lag is None or not lag.rows or lag.seconds is None or not patient.usual.batches:
+        return
+    since = max(now.last_batch.at if now.last_batch else now.started_at, patient.at - lag.seconds)
+    late = patient.at - since
+    if late <= OVERDUE * (_usual(patient) + patient.usual.every_seconds):
+        return
+    yield Finding(
+        f"no batch begins: {lag.rows:,} rows wait for {spoken(late)}, and process {now.pid} does nothing about it",
+        (
+            f"the last batch was committed {when(patient, now.last_batch.at)}"
+            if now.last_batch
+            else "none was committed",
+        ),
+        (
+            f"Spark's log: {patient.workplace}/logs/spark.log",
+            f"kill -9 {now.pid}  (safe: nothing is lost or doubled), then  {command(patient, 'run')}",
+        ),
+        weight=0.7,
     )
 
 
