@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-
-from penstock.brokers import quiet_log
 
 if TYPE_CHECKING:
     from penstock.sources.kafka import Cluster
@@ -35,15 +34,16 @@ def knock(bootstrap: str) -> Reach:
     from confluent_kafka import Consumer, KafkaException
 
     heard: list[Any] = []
+    log = _Log()
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "penstock-look",
         "socket.connection.setup.timeout.ms": int(REACH_SECONDS * 1000),
-        "log_level": 0,
+        "log_level": 6,
         "error_cb": heard.append,
     }
     try:
-        consumer = Consumer(settings, logger=quiet_log())
+        consumer = Consumer(settings, logger=log.logger)
     except KafkaException as error:
         return Reach(bootstrap, "away", error.args[0].str())
     try:
@@ -51,7 +51,9 @@ def knock(bootstrap: str) -> Reach:
     finally:
         consumer.close()
     if found is None:
-        return _refused(bootstrap, heard)
+        return _refused(
+            bootstrap, [*((error.name(), error.str()) for error in heard), *(("", text) for text in log.said)]
+        )
     return Reach(bootstrap, topics={name: tuple(sorted(topic.partitions)) for name, topic in found.topics.items()})
 
 
@@ -71,22 +73,37 @@ def _ask(consumer: Any, heard: list[Any]) -> Any:
             return None
 
 
-def _refused(bootstrap: str, errors: Iterable[Any]) -> Reach:
+class _Log(logging.Handler):
+    """What the client says of itself: why a connection was closed is told nowhere else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self.logger = logging.Logger("penstock.doctor")  # of its own: nobody else hears it
+        self.logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage().rpartition("]: ")[2])
+
+
+def _refused(bootstrap: str, told: Sequence[tuple[str, str]]) -> Reach:
     """Why it did not work, in one word; of several reasons the one that tells most."""
-    told = [(error.name(), error.str()) for error in errors]
-    for trouble, is_it in (("login", _login), ("tls", _tls)):
-        for name, text in told:
-            if is_it(name, text):
-                return Reach(bootstrap, "login" if trouble == "login" else "tls", text)
+    for name, text in told:
+        if _login(name, text):
+            return Reach(bootstrap, "login", text)
+        if _tls(name, text):
+            return Reach(bootstrap, "tls", text)
     return Reach(bootstrap, "away", max((text for _, text in told), key=len, default="no answer"))
 
 
 def _login(name: str, text: str) -> bool:
-    return "AUTHENTICATION" in name or "require SASL" in text or "SASL authentication" in text
+    """A refused login; or a broker that answers, and closes the connection at the first request it has to allow."""
+    closed = "closed by peer" in text and "in state UP" in text
+    return closed or "AUTHENTICATION" in name or "SASL" in text
 
 
 def _tls(name: str, text: str) -> bool:
-    return name == "_SSL" or "SSL" in text or "TLS" in text
+    return name == "_SSL" or "SSL" in text or "in state APIVERSION_QUERY" in text
 
 
 @dataclass(frozen=True)
