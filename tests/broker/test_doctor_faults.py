@@ -28,6 +28,7 @@ from penstock.testing.kafka import DevKafka, delete_records, end_offsets, ensure
 from penstock.testing.runs import run_once, running
 from tests.broker.cases import ids_case, values
 from tests.broker.test_foreign_jobs import records, run_to_the_end
+from tests.broker.test_lag_of_runs import HELD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -245,22 +246,10 @@ def test_rows_too_large_for_their_topic_are_told_with_its_setting(
     assert f"--entity-name {out}" in first(found).mend[0]
 
 
-HELD = """
-import time
-
-import pyarrow as pa
-
-
-def held(rows: pa.RecordBatch) -> pa.RecordBatch:
-    time.sleep(60 if rows.num_rows else 0)
-    return rows
-"""
-
-
 @pytest.mark.slow  # a process of its own, to be killed
 def test_a_process_killed_in_mid_batch_is_the_cause(broker: Strict, tmp_path: Path) -> None:
     topic = broker.topic()
-    (tmp_path / "held_back.py").write_text(HELD)
+    (tmp_path / "held_back.py").write_text(HELD.format(go=str(tmp_path / "never")))
     case = case_of(tmp_path, broker, topic, steps=[{"python": "held_back:held"}], observe={"poll": "200 milliseconds"})
     produce(broker.bootstrap, topic, values(0, 300))
     process = case.start()
@@ -287,6 +276,7 @@ def asked(checkpoint: Path, broker: Strict, *more: str) -> tuple[int, dict[str, 
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow  # two runs of a plain job into a table
 def test_a_plain_spark_job_is_healthy_then_dead_then_loses_records(
     spark: SparkSession, broker: Strict, tmp_path: Path
 ) -> None:

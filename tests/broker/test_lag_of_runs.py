@@ -137,6 +137,35 @@ def test_the_lag_moves_during_a_long_batch_and_the_phase_in_hand_is_told(
     assert left.last_batch.files > 0
 
 
+def test_kafkas_own_tool_and_penstock_lag_say_the_same_of_a_live_pipeline(
+    spark: SparkSession, kafka: DevKafka, topic: Topic, tmp_path: Path
+) -> None:
+    name, go = topic(partitions=2), tmp_path / "go"
+    module = f"held_{name.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(HELD.format(go=str(go)))
+    go.touch()
+    produce(kafka.bootstrap, name, values(0, 30))
+    case = ids_case(
+        tmp_path, kafka.bootstrap, name, pipeline=f"p-{name}", steps=[{"python": f"{module}:held"}], observe=QUICK
+    )
+    try:
+        with running(spark, case) as told:
+            told.wait_for_rows(30)
+            newest = max(event.batch_id for event in told.of(BatchCommitted))
+            wait_until(lambda: _shown(case, newest) is False, "the group was told")
+            go.unlink()
+            produce(kafka.bootstrap, name, values(30, 50), partition=0)
+            wait_until(lambda: _phase(case) == "pass", "the next batch is in hand")
+            produce(kafka.bootstrap, name, values(50, 57), partition=1)
+            found = asked("lag", str(case.file))
+            shown = {part: line.lag for (_, part), line in described(kafka.bootstrap, f"p-{name}").items()}
+            go.touch()
+    finally:
+        go.touch()
+    assert found["running"]
+    assert {part["partition"]: part["offsets"] for part in found["partitions"]} == shown == {0: 20, 1: 7}
+
+
 def _phase(case: Case) -> str | None:
     found = present.read(case.state)
     return found.in_hand.phase if found and found.in_hand else None
