@@ -1,6 +1,6 @@
 """Who may import whom: the picture of the architecture page, held against the imports themselves.
 
-cli, server -> operate -> engine -> batch -> ledger, sources formats checks steps sinks -> the base
+cli, ui -> operate -> engine -> batch -> ledger, sources formats checks steps sinks -> the base
 spec -> the base; never engine: `validate` works with no JVM running
 everyone -> observe.events -> nothing
 dev, testing -> anything; imported by nobody, but lazily by the cli and engine.run, for `brokers: dev`
@@ -48,8 +48,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": ABOVE_BATCH,
     "operate": ABOVE_BATCH | {"engine", "spec"},
     "authoring": BASE | CONTRACTS | {"formats", "sources", "spec"},
-    "server": ABOVE_BATCH | {"engine", "operate", "spec"},
-    "cli": ABOVE_BATCH | {"authoring", "engine", "operate", "server", "spec"},
+    "ui": ABOVE_BATCH | {"engine", "operate", "spec"},
+    "cli": ABOVE_BATCH | {"authoring", "engine", "operate", "spec", "ui"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -23,6 +23,7 @@ from penstock.cli import (
     run,
     schema,
     status,
+    ui,
     validate,
     version,
 )
@@ -44,6 +45,7 @@ app.command()(run.run)
 app.command()(status.status)
 app.command()(lag.lag)
 app.command()(doctor.doctor)
+app.command()(ui.ui)
 app.command()(audit.audit)
 app.command("new-generation")(generation.new_generation)
 app.command()(demo.demo)

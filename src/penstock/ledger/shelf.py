@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from penstock import files
@@ -57,6 +57,26 @@ class Shelf:
         """The highest number."""
         numbers = files.numbered(self.folder / self.kind, ".json")
         return numbers[-1] if numbers else max((archive.last for archive in self.archives()), default=None)
+
+    def newest(self, limit: int, before: int | None = None) -> list[int]:
+        """The highest numbers below `before`, so many at most, descending. Costs a listing; no record is read."""
+        top = before if before is not None else (self.last if self.last is not None else -1) + 1
+        numbers = [number for number in files.numbered(self.folder / self.kind, ".json") if number < top]
+        found = numbers[-limit:][::-1]
+        for archive in reversed(self.archives()):
+            upper = min(archive.last, (found[-1] if found else top) - 1)
+            found += range(upper, max(archive.first, upper + 1 - (limit - len(found))) - 1, -1)
+        return found[:limit]
+
+    def at_hand(self, number: int) -> Record | None:
+        """The record, if it is a file of its own still."""
+        return files.read_json(self._path(number))
+
+    def archived(self, numbers: Collection[int]) -> Iterator[Record]:
+        """Those of these records that are in archives; each archive is opened once."""
+        for archive in self.archives():
+            if any(archive.first <= number <= archive.last for number in numbers):
+                yield from (record for record in self._lines(archive) if record["batch_id"] in numbers)
 
     def records(self, since: int = 0) -> Iterator[Record]:
         """Every record from this number on, in order."""

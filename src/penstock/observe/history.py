@@ -72,7 +72,7 @@ def read(state: Path, kind: Kind, since: float | None = None, until: float | Non
     import pyarrow.compute as pc
 
     columns = schema(kind)
-    parts = [_day(folder_of(state), day, kind) for day in _days(folder_of(state), since, until)]
+    parts = [of_day(state, day, kind) for day in days(state, since, until)]
     table = pa.concat_tables(parts) if parts else columns.empty_table()
     at = pa.timestamp("us", "UTC")
     for bound, compare in ((since, pc.greater_equal), (until, pc.less)):
@@ -202,9 +202,11 @@ def fold(folder: Path, day: str) -> None:
     (folder / f"{day}.jsonl").unlink()
 
 
-def _day(folder: Path, day: str, kind: Kind) -> pa.Table:
+def of_day(state: Path, day: str, kind: Kind) -> pa.Table:
+    """The rows of one day, whether it is over or not."""
     import pyarrow.parquet as pq
 
+    folder = folder_of(state)
     lines = folder / f"{day}.jsonl"
     if lines.exists():
         return _from_lines(lines, kind)
@@ -223,13 +225,17 @@ def _from_lines(path: Path, kind: Kind) -> pa.Table:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in (files.read(path) or b"").splitlines():
-        try:
-            row = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            continue  # cut off by a crash
-        if isinstance(row, dict) and "at" in row:
-            yield row
+    rows = map(row_of, (files.read(path) or b"").splitlines())
+    return (row for row in rows if row is not None)
+
+
+def row_of(line: bytes) -> dict[str, Any] | None:
+    """What a line says; None where a crash cut it off."""
+    try:
+        row = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return None
+    return row if isinstance(row, dict) and isinstance(row.get("at"), int | float) else None
 
 
 def _typed(row: dict[str, Any], columns: pa.Schema) -> dict[str, Any]:
@@ -238,11 +244,12 @@ def _typed(row: dict[str, Any], columns: pa.Schema) -> dict[str, Any]:
     return {name: list(value.items()) if isinstance(value, dict) else value for name, value in made.items()}
 
 
-def _days(folder: Path, since: float | None, until: float | None) -> list[str]:
-    days = sorted({path.name[:10] for path in folder.glob("????-??-??.*")})
+def days(state: Path, since: float | None = None, until: float | None = None) -> list[str]:
+    """The days of which anything is kept, between two times."""
+    known = sorted({path.name[:10] for path in folder_of(state).glob("????-??-??.*")})
     first = "" if since is None else _day_of(since)
     last = "~" if until is None else _day_of(until)
-    return [day for day in days if first <= day <= last]
+    return [day for day in known if first <= day <= last]
 
 
 def _day_of(at: float) -> str:

@@ -1,0 +1,1 @@
+"""The dashboard: pipelines in a browser. It reads state folders and nothing else, and never writes."""
