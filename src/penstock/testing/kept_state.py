@@ -12,15 +12,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
+from penstock import files
 from penstock.ledger.lease import lease
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.records import Manifest, Outcome
 from penstock.observe.events import BatchCommitted
 from penstock.observe.history import History
 from penstock.observe.lag import Lag
-from penstock.observe.now import InHand, LastBatch, Now, Shown, write
+from penstock.observe.now import InHand, LastBatch, Now, Shown, path_of
 from penstock.observe.tracker import Measure, Tracker
 from penstock.origin import Origin
 from penstock.ranges import Positions, Range
@@ -94,8 +96,8 @@ class KeptState:
         return self
 
     def tell(self, now: Now) -> None:
-        """Leave this as the present."""
-        write(self.state, now)
+        """Leave this as the present; of a pipeline that ended long ago, as it was then."""
+        files.replace(path_of(self.state), msgspec.json.encode(replace(now, at=self.until).to_json()))
 
     @contextmanager
     def held(self) -> Iterator[None]:
