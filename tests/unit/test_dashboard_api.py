@@ -342,7 +342,12 @@ def test_a_poll_that_finds_nothing_new_reads_no_record_of_the_ledger(
     state = KeptState(tmp_path, batches=60).write()
     read: list[int] = []
     real = Shelf.at_hand
-    monkeypatch.setattr(Shelf, "at_hand", lambda self, number: (read.append(number), real(self, number))[1])
+
+    def counted(shelf: Shelf, number: int) -> Any:
+        read.append(number)
+        return real(shelf, number)
+
+    monkeypatch.setattr(Shelf, "at_hand", counted)
     with dashboard([state.state]) as board:
         board.get("/pipelines/orders/batches")
         assert len(read) == 50

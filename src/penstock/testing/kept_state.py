@@ -119,7 +119,7 @@ class KeptState:
 
         path = self.state / "dead_letters"
         now, codes = datetime.now(UTC), list(self.codes)
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "topic": self.topics[number % len(self.topics)],
                 "partition": number % self.partitions,
