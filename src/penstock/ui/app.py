@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from penstock.errors import PenstockError
-from penstock.ledger.lease import holder
 from penstock.ui import batches, lists, present
 from penstock.ui.assets import Asset, assets
 from penstock.ui.charts import SPANS, course_of
@@ -64,8 +63,8 @@ def _api(app: FastAPI, shop: Shop) -> None:
     def pipelines(request: Request) -> Response:
         """Every pipeline, as the overview shows it."""
         shown = shop.all()
-        changes = [present.change_of(each, holder(each.state / "lease")) for each in shown]
-        return _answer(request, "".join([*(each.id for each in shown), *changes]), lambda: _overview(shop, shown))
+        changes = [(each, present.change_of(each)) for each in shown]
+        return _answer(request, "".join(each.id + change for each, change in changes), lambda: _overview(shop, changes))
 
     @app.get(base + "/{number}", response_model=Detail)
     def pipeline(number: Id, request: Request) -> Response:
@@ -137,17 +136,17 @@ def _api(app: FastAPI, shop: Shop) -> None:
         return _of(request, shop, number, lists.alerts_of)
 
 
-def _overview(shop: Shop, shown: list[Shown]) -> Pipelines:
+def _overview(shop: Shop, changes: list[tuple[Shown, str]]) -> Pipelines:
     cards = []
-    for each in shown:
+    for each, change in changes:
         with each.lock:
-            cards.append(present.card_of(each))
+            cards.append(present.card_of(each, change))
     empty = [f"{folder} holds no state of a pipeline yet." for folder in shop.empty()]
     return Pipelines(pipelines=cards, notes=empty)
 
 
 def _until(shown: Shown) -> float:
-    if holder(shown.state / "lease") is not None:
+    if shown.look().running:
         return time.time()
     return shown.courses.newest() or time.time()
 
@@ -158,7 +157,7 @@ def _of(request: Request, shop: Shop, number: str, make: Callable[[Shown], T | N
     if shown is None:
         raise Missing(f"There is no pipeline `{number}` here. See all of them at /.")
     with shown.lock:
-        change = present.change_of(shown, holder(shown.state / "lease"))
+        change = present.change_of(shown)
         return _answer(request, change, lambda: make(shown))
 
 

@@ -51,23 +51,6 @@ class Books:
         ledger = self.ledger(generation)
         return (files.read_json(ledger.folder / "generation.json") or {}) if ledger else {}
 
-    def last(self) -> tuple[Record | None, str]:
-        """The newest outcome that can be read, and what is wrong with a newer one."""
-        ledger = self.ledger()
-        if ledger is None:
-            return None, ""
-        folder = files.here(ledger.folder) / "outcomes"
-        return self._kept.of(("last", ledger.generation), (folder,), lambda: self._last(ledger))
-
-    def _last(self, ledger: Ledger) -> tuple[Record | None, str]:
-        trouble = ""
-        for number in ledger.closed.newest(5):
-            try:
-                return ledger.closed.get(number), trouble
-            except Refused as error:
-                trouble = trouble or str(error)
-        return None, trouble
-
     def page(self, ledger: Ledger, limit: int, before: int | None = None) -> list[BatchRow]:
         """So many batches below this number, the newest first."""
         numbers = ledger.closed.newest(limit, before)

@@ -12,7 +12,6 @@ from penstock.observe import gaps
 from penstock.observe.lag import PartitionLag, TopicLag
 from penstock.operate.letters import Unreadable, sample
 from penstock.schemas.shelf import Shelf
-from penstock.tally import Fates
 from penstock.ui.batches import writes_of
 from penstock.ui.charts import happened_of
 from penstock.ui.models import (
@@ -27,7 +26,7 @@ from penstock.ui.models import (
     Schemas,
     TopicRow,
 )
-from penstock.ui.present import now_of, standing_of
+from penstock.ui.present import standing_of
 from penstock.ui.shop import Shown
 
 MOST_TEXT, MOST_HEX = 2000, 512
@@ -40,7 +39,7 @@ DAYS = 7
 
 def lag_of(shown: Shown) -> LagTable:
     """Every partition, as the process that runs, or ran, last measured it."""
-    now = now_of(shown)
+    now = shown.look().now
     lag = now.lag if now else None
     if lag is None:
         return LagTable(at=None, partitions=[], topics=[], unknown=[])
@@ -64,8 +63,8 @@ def _topic(topic: TopicLag) -> TopicRow:
 
 def letters_of(shown: Shown, limit: int, code: str | None) -> Letters:
     """Dead letters: counted by code from the ledger, and some of the newest from their table."""
-    last, _ = shown.books.last()
-    counts = Fates.from_json(last["totals"]).by_code() if last else {}
+    last = shown.look().last
+    counts = last.totals.by_code() if last else {}
     table, note, trouble, samples = _table(shown), "", "", []
     if not table:
         trouble = "The dead letters of this pipeline go to a topic. Read it with any consumer."
@@ -162,11 +161,12 @@ def _texts(change: dict[str, Any]) -> dict[str, str]:
 
 def alerts_of(shown: Shown) -> Alerts:
     """Alerts that are raised, what happened to the process, and the ranges that were lost."""
-    now = now_of(shown)
+    standing = shown.look()
+    now = standing.now
     days = shown.courses.days(time.time() - DAYS * 86_400)
     runs = [row for day in days for row in day.runs][-MOST_EVENTS:]
     return Alerts(
-        standing=standing_of(now),
+        standing=standing_of(standing),
         measured_at=now.at if now else None,
         happened=[happened_of(row) for row in reversed(runs)],
         lost=shown.kept.of("lost", (gaps.folder_of(shown.state),), lambda: _lost(shown)),

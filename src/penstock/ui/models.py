@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Status = Literal["running", "idle", "waiting", "stopped", "failed", "died", "new"]
 Counts = dict[str, int]
 
 
@@ -65,7 +64,9 @@ class Card(Answer):
     name: str
     change: str
     """Another text once anything of the pipeline has changed."""
-    status: Status
+    status: str
+    """`starting`, `working`, `idle`, `waiting`, `paused`; `dead`, `failed`, `stopped`, `done`; `new`."""
+    running: bool
     says: str
     topics: list[str]
     topics_total: int
@@ -74,6 +75,8 @@ class Card(Answer):
     batch_id: int | None
     at: float | None
     """When the process last told how it is."""
+    lag_at: float | None
+    """When the lag was measured; everything that came `lag_seconds` before is in the sinks."""
     lag_rows: int | None
     lag_seconds: float | None
     trend: str | None
@@ -163,7 +166,7 @@ class Detail(Card):
 
     file: str
     state: str
-    running: Holder | None
+    holder: Holder | None
     started_at: float | None
     batches: int
     tries: int
@@ -172,6 +175,7 @@ class Detail(Card):
     error: str
     in_hand: InHand | None
     read_limit: int | None
+    pace: str
     group: str
     group_trouble: str
     last_batch: BatchRow | None

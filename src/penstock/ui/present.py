@@ -9,105 +9,87 @@ from typing import Any
 from penstock.counting import counted
 from penstock.errors import Refused
 from penstock.ledger.lease import holder
-from penstock.ledger.shelf import Record
+from penstock.ledger.records import Outcome
 from penstock.observe import history
 from penstock.observe import now as presence
 from penstock.observe.now import Now
-from penstock.tally import Fates, Tally
+from penstock.operate.standings import Standing
 from penstock.ui.batches import writes_of
-from penstock.ui.books import row_of
+from penstock.ui.books import row_of, seconds_of
 from penstock.ui.charts import course_of, spark_of
 from penstock.ui.flow import flow_of
 from penstock.ui.kept import stamp
-from penstock.ui.models import Alert, Card, Detail, Flow, Holder, InHand, LagSum, Status
+from penstock.ui.models import Alert, Card, Detail, Flow, Holder, InHand, LagSum
 from penstock.ui.shop import Shown
 
 TOPICS = 8
 """Topics that the overview names."""
 
 
-def now_of(shown: Shown) -> Now | None:
-    return shown.kept.of("now", (presence.path_of(shown.state),), lambda: presence.read(shown.state))
-
-
-def change_of(shown: Shown, holds: dict[str, Any] | None) -> str:
+def change_of(shown: Shown) -> str:
     """Another text once any file that the page shows has changed, or the process has come or gone."""
     folder = history.folder_of(shown.state)
     today = max((path.name for path in folder.glob("*.jsonl")), default="")
     watched = (presence.path_of(shown.state), folder, folder / today, *shown.books.folders())
+    holds = None if shown.subject.elsewhere else holder(shown.state / "lease")
     told = repr((holds, [stamp(path) for path in watched]))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def status_of(now: Now | None, holds: dict[str, Any] | None, last: Record | None) -> Status:
-    """In one word. `idle`: it runs, and there is nothing to read."""
-    if holds is not None:
-        if now is not None and now.waiting:
-            return "waiting"
-        quiet = now is not None and now.rows_per_second == 0 and now.in_hand is None
-        return "idle" if quiet and now is not None and now.lag is not None and now.lag.rows == 0 else "running"
-    if now is None:
-        return "new" if last is None else "stopped"
-    if now.ended == "failed":
-        return "failed"
-    return "stopped" if now.ended else "died"
-
-
-def sentence(status: Status, now: Now | None, shown: Shown) -> str:
-    """The same for a person, with what helps."""
+def sentence(standing: Standing, shown: Shown) -> str:
+    """How it stands, for a person, with what helps."""
     again = f"penstock run {shown.command}"
-    hand = now.in_hand if now else None
-    done = now is not None and now.ended == "done"
-    working = "Between two batches." if now else "It runs, and has not told how it is yet."
+    hand = standing.now.in_hand if standing.now else None
     return {
-        "running": f"Batch {hand.batch_id:,} is in hand: {hand.phase}." if hand else working,
-        "idle": "It waits for records.",
-        "waiting": f"It goes on by itself: {now.waiting if now else ''}",
-        "failed": (now.error if now else "") or f"It ended with an error. Start it again:  {again}",
-        "died": f"Its process is gone without a last word. Nothing is lost or doubled. Start it again:  {again}",
-        "stopped": "It has done all there was to do." if done else f"It was stopped. Start it again:  {again}",
+        "starting": "It starts.",
+        "working": f"Batch {hand.batch_id:,} is in hand: {hand.phase}." if hand else "Between two batches.",
+        "idle": "Between two batches." if standing.lag_rows else "It waits for records.",
+        "paused": "It is paused: it reads nothing until somebody lets it go on.",
+        "waiting": f"It goes on by itself: {standing.why}",
+        "failed": standing.why or f"It ended with an error. Start it again:  {again}",
+        "dead": f"Its process is gone without a last word. Nothing is lost or doubled. Start it again:  {again}",
+        "stopped": f"It was stopped. Start it again:  {again}",
+        "done": "It has done all there was to do.",
         "new": f"It has not run yet. Start it:  {again}",
-    }[status]
+    }.get(standing.state, standing.why)
 
 
-def card_of(shown: Shown) -> Card:
+def card_of(shown: Shown, change: str) -> Card:
     """The pipeline in the overview."""
-    holds = holder(shown.state / "lease")
-    change = change_of(shown, holds)
-    return Card(**_card(shown, holds, change))
+    return Card(**_card(shown, shown.look(), change))
 
 
-def _card(shown: Shown, holds: dict[str, Any] | None, change: str) -> dict[str, Any]:
-    now, (last, trouble) = now_of(shown), shown.books.last()
-    total = now.lag.total if now and now.lag else None
-    status = status_of(now, holds, last)
-    totals = Fates.from_json(last["totals"]) if last else Fates()
-    topics = topics_of(shown, now, last)
-    when = time.time() if holds else _ended(shown, now)
-    at = row_of(last).committed_at if last else None
+def _card(shown: Shown, standing: Standing, change: str) -> dict[str, Any]:
+    now, last = standing.now, standing.last
+    lag = now.lag if now else None
+    total = lag.total if lag else None
+    topics = topics_of(shown, standing)
+    when = time.time() if standing.running else _ended(shown, now)
     return {
         "id": shown.id,
-        "name": shown.name,
+        "name": standing.name,
         "change": change,
-        "status": status,
-        "says": sentence(status, now, shown),
+        "status": standing.state,
+        "running": standing.running,
+        "says": sentence(standing, shown),
         "topics": topics[:TOPICS],
         "topics_total": len(topics),
         "sinks": sinks_of(shown, last),
-        "generation": known[-1] if (known := shown.books.generations()) else None,
-        "batch_id": last["batch_id"] if last else None,
+        "generation": standing.generation,
+        "batch_id": last.batch_id if last else None,
         "at": now.at if now else None,
-        "lag_rows": total.rows if total else None,
+        "lag_at": lag.at if lag and total else None,
+        "lag_rows": standing.lag_rows,
         "lag_seconds": total.seconds if total else None,
         "trend": total.trend if total else None,
-        "rows_per_second": (now.rows_per_second if now else None) if holds else 0.0,
-        "read": totals.seen,
-        "rejected": sum(totals.by_code().values()),
-        "last_batch_at": at,
-        "last_batch_seconds": last["seconds"] if last else None,
-        "alerts": [str(alert.get("alert", "")) for alert in (now.alerts if now else ())],
+        "rows_per_second": round(standing.rows_per_second, 3),
+        "read": last.totals.seen if last else 0,
+        "rejected": sum(last.totals.by_code().values()) if last else 0,
+        "last_batch_at": seconds_of(last.committed_at) if last else None,
+        "last_batch_seconds": standing.batch_seconds,
+        "alerts": [str(alert.get("alert", "")) for alert in standing.alerts],
         "spark": spark_of(course_of(shown.courses, "1h", when)),
-        "notes": [*shown.notes, *([trouble] if trouble else []), *_notes(shown, now)],
+        "notes": _notes(shown, standing),
     }
 
 
@@ -116,9 +98,16 @@ def _ended(shown: Shown, now: Now | None) -> float:
     return shown.courses.newest() or (now.at if now else time.time())
 
 
-def _notes(shown: Shown, now: Now | None) -> list[str]:
+def _notes(shown: Shown, standing: Standing) -> list[str]:
     notes = []
-    if now is None and presence.path_of(shown.state).exists():
+    if shown.subject.elsewhere and shown.pipeline is not None:
+        notes.append(
+            f"The ledger is at {shown.pipeline.state}. This page reads folders of its own machine: it shows what the "
+            f"run left here. For the rest:  penstock status {shown.command}"
+        )
+    if standing.last is None and standing.why and standing.generation is not None:
+        notes.append(standing.why)
+    if standing.now is None and presence.path_of(shown.state).exists():
         notes.append(
             f"{presence.path_of(shown.state)} cannot be read: it is damaged, or of another version. "
             "The next run writes it anew."
@@ -132,62 +121,62 @@ def _notes(shown: Shown, now: Now | None) -> list[str]:
     return notes
 
 
-def topics_of(shown: Shown, now: Now | None, last: Record | None) -> list[str]:
-    if now and now.lag and now.lag.topics:
-        return sorted(topic.topic for topic in now.lag.topics)
-    if last:
-        return sorted({part["topic"] for part in last["ranges"]})
+def topics_of(shown: Shown, standing: Standing) -> list[str]:
+    lag = standing.now.lag if standing.now else None
+    if lag and lag.topics:
+        return sorted(topic.topic for topic in lag.topics)
+    if standing.last:
+        return sorted({part.topic for part in standing.last.ranges})
     source = shown.pipeline.source if shown.pipeline else None
     return sorted([*(source.topics or ()), *(source.partitions or ())]) if source is not None else []
 
 
-def sinks_of(shown: Shown, last: Record | None) -> list[str]:
-    named = list(shown.pipeline.sinks) if shown.pipeline else []
-    told = list(last["totals"]["written"]) if last else []
-    return [name for name in dict.fromkeys([*named, *told]) if not name.startswith("dead_letters")]
+def sinks_of(shown: Shown, last: Outcome | None) -> list[str]:
+    names = list(shown.pipeline.sinks) if shown.pipeline else []
+    told = list(last.totals.written) if last else []
+    return [name for name in dict.fromkeys([*names, *told]) if not name.startswith("dead_letters")]
 
 
 def detail_of(shown: Shown) -> Detail:
     """All of a pipeline but the long lists."""
-    holds = holder(shown.state / "lease")
-    change = change_of(shown, holds)
-    now, (last, _) = now_of(shown), shown.books.last()
-    card = _card(shown, holds, change)
-    whole, newest = _flows(shown, last, topics_of(shown, now, last))
+    change = change_of(shown)
+    standing = shown.look()
+    now, last = standing.now, standing.last
+    whole, newest = _flows(shown, last, topics_of(shown, standing))
     return Detail(
-        **card,
+        **_card(shown, standing, change),
         file=shown.file,
         state=str(shown.state),
-        running=_holder(holds),
+        holder=_holder(standing.holder),
         started_at=now.started_at if now else None,
         batches=now.batches if now else 0,
         tries=now.tries if now else 0,
         waiting=now.waiting if now else "",
         waiting_since=now.waiting_since if now else None,
         error=now.error if now else "",
-        in_hand=InHand(**now.in_hand.__dict__) if now and now.in_hand and holds else None,
+        in_hand=InHand(**now.in_hand.__dict__) if now and now.in_hand and standing.running else None,
         read_limit=now.read_limit if now else None,
+        pace=now.pace if now else "",
         group=now.shown.group if now and now.shown else "",
         group_trouble=now.shown.trouble if now and now.shown else "",
-        last_batch=row_of(last) if last else None,
+        last_batch=row_of(last.to_json()) if last else None,
         lag=_lag(now),
         flow=whole,
         flow_last=newest,
-        standing=standing_of(now),
+        standing=standing_of(standing),
     )
 
 
-def _flows(shown: Shown, last: Record | None, topics: list[str]) -> tuple[Flow | None, Flow | None]:
+def _flows(shown: Shown, last: Outcome | None, topics: list[str]) -> tuple[Flow | None, Flow | None]:
     if last is None:
         return None, None
     try:
         writes = writes_of(shown.books.identity())
     except Refused:
         writes = []
-    receipts, pipeline = last["receipts"], shown.pipeline
-    whole = flow_of(Fates.from_json(last["totals"]), pipeline, writes, receipts, topics)
-    newest = flow_of(Tally.total_in(last["tally"]), pipeline, writes, receipts, topics)
-    return whole, newest
+    receipts = {name: receipt.__dict__ for name, receipt in last.receipts.items()}
+    whole = flow_of(last.totals, shown.pipeline, writes, receipts, topics)
+    return whole, flow_of(last.tally.total(), shown.pipeline, writes, receipts, topics)
 
 
 def _holder(holds: dict[str, Any] | None) -> Holder | None:
@@ -216,8 +205,8 @@ def _lag(now: Now | None) -> LagSum | None:
     )
 
 
-def standing_of(now: Now | None) -> list[Alert]:
-    """Alerts that are raised, or were when the process was last heard of."""
+def standing_of(standing: Standing) -> list[Alert]:
+    """Alerts that are raised. Those of a run that is over are over with it, but for why it failed."""
     return [
         Alert(
             alert=str(each.get("alert", "")),
@@ -226,5 +215,5 @@ def standing_of(now: Now | None) -> list[Alert]:
             cause=str(each.get("cause", "")),
             next_step=str(each.get("next_step", "")),
         )
-        for each in (now.alerts if now else ())
+        for each in standing.alerts
     ]

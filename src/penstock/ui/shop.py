@@ -9,20 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock import files
-from penstock.errors import Refused
-from penstock.ledger.ledger import generations
-from penstock.observe import now as present
 from penstock.observe.course import Courses
-from penstock.paths import is_remote
+from penstock.operate.panorama import Watch, named, states_in
+from penstock.operate.standings import Standing, Subject
 from penstock.ui.books import Books
 from penstock.ui.kept import Kept
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
-
-MOST = 500
-"""State folders that are looked for in a folder of them."""
 
 
 @dataclass
@@ -30,14 +24,31 @@ class Shown:
     """A pipeline on the page, with what was read of it."""
 
     id: str
-    name: str
-    state: Path
-    """Its state folder; on another file system: what stands for it on this machine."""
+    subject: Subject
     pipeline: Pipeline | None = None
-    file: str = ""
-    notes: tuple[str, ...] = ()
     kept: Kept = field(default_factory=Kept)
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def name(self) -> str:
+        return self.subject.name or self.subject.state.name
+
+    @property
+    def state(self) -> Path:
+        """Its state folder; on another file system: what stands for it on this machine."""
+        return self.subject.state
+
+    @property
+    def file(self) -> str:
+        return self.subject.file
+
+    @cached_property
+    def watch(self) -> Watch:
+        return Watch(self.subject)
+
+    def look(self) -> Standing:
+        """How it stands now. For one thread at a time."""
+        return self.watch.look()
 
     @cached_property
     def books(self) -> Books:
@@ -62,7 +73,7 @@ class Shop:
         self._ids: set[str] = set()
         self._lock = threading.Lock()
         for file, pipeline in pipelines:
-            self._add(pipeline.workplace, pipeline.name, pipeline, file.name)
+            self._add(Subject.of(pipeline, file.name), pipeline)
 
     def all(self) -> list[Shown]:
         """Every pipeline there is now, by name."""
@@ -70,7 +81,7 @@ class Shop:
             for folder in self.folders:
                 for state in states_in(folder):
                     if state not in self._by_state:
-                        self._add(state, name_of(state))
+                        self._add(named(state))
             return sorted(self._by_state.values(), key=lambda each: (each.name, each.id))
 
     def find(self, number: str) -> Shown | None:
@@ -81,48 +92,18 @@ class Shop:
         """The folders that hold no state."""
         return [folder for folder in self.folders if not states_in(folder)]
 
-    def _add(self, state: Path, name: str, pipeline: Pipeline | None = None, file: str = "") -> None:
-        if state in self._by_state:
+    def _add(self, subject: Subject, pipeline: Pipeline | None = None) -> None:
+        if subject.state in self._by_state:
             return
-        base = slug(name)
+        base = slug(subject.name or subject.state.name)
         made, number = base, 1
         while made in self._ids:
             number += 1
             made = f"{base}-{number}"
         self._ids.add(made)
-        notes: tuple[str, ...] = ()
-        if pipeline is not None and is_remote(pipeline.state):
-            notes = (
-                f"The ledger is at {pipeline.state}. This page reads folders of its own machine: it shows what the "
-                f"run left here. For the rest:  penstock status {file}",
-            )
-        self._by_state[state] = Shown(made, name, state, pipeline, file, notes)
+        self._by_state[subject.state] = Shown(made, subject, pipeline)
 
 
 def slug(name: str) -> str:
     """A name as a part of an address: small letters, digits, dashes."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "pipeline"
-
-
-def states_in(folder: Path) -> list[Path]:
-    """The folder, if it is a state folder; else the state folders in it."""
-    if is_state(folder):
-        return [folder]
-    inner = (each for each in sorted(files.listed(folder), key=str) if isinstance(each, Path))
-    return [each for each in inner if is_state(each)][:MOST]
-
-
-def is_state(folder: Path) -> bool:
-    return (folder / "ledger").is_dir() or (folder / "progress").is_dir()
-
-
-def name_of(state: Path) -> str:
-    """What a state folder says whose it is."""
-    known = generations(state)
-    try:
-        body = files.read_json(state / "ledger" / f"g{known[-1]}" / "generation.json") if known else None
-    except Refused:
-        body = None
-    told = (body or {}).get("pipeline")
-    now = None if told else present.read(state)
-    return str(told) if told else now.pipeline if now else state.name

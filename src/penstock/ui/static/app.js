@@ -120,7 +120,7 @@ function trouble(error) {
 
 function banner() {
   const away = ui.error && kept(paths().main);
-  fill(id("banner"), away ? h("div", { class: "notice is-warn" }, icon("died"), h("div", {}, ui.error.status ? ui.error.message : "The dashboard does not answer: is `penstock ui` still running? What you see is from before; it is asked again every two seconds.")) : null);
+  fill(id("banner"), away ? h("div", { class: "notice is-warn" }, icon("dead"), h("div", {}, ui.error.status ? ui.error.message : "The dashboard does not answer: is `penstock ui` still running? What you see is from before; it is asked again every two seconds.")) : null);
 }
 
 function crumbs(data) {

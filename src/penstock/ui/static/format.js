@@ -65,6 +65,12 @@ export function tick(at, span) {
   return span > 2 * 86400 ? day.format(date) : minute.format(date);
 }
 
+// Everything that came up to so long ago is in the sinks.
+export function fresh(each) {
+  if (!each.lag_at || (each.lag_rows && each.lag_seconds === null)) return null;
+  return Math.max(0, now() - each.lag_at) + (each.lag_seconds || 0);
+}
+
 export const iso = (at) => (at ? new Date(at * 1000).toISOString() : "");
 export const plural = (number, noun, several) => `${count(number)} ${number === 1 ? noun : several || noun + "s"}`;
 export const total = (counts) => Object.values(counts || {}).reduce((sum, value) => sum + value, 0);

@@ -3,23 +3,29 @@ import { h, s } from "/static/dom.js";
 import { ago, iso, time } from "/static/format.js";
 
 const ICONS = {
-  running: ["M4 8.4l2.6 2.6L12 5.4"],
+  working: ["M4 8.4l2.6 2.6L12 5.4"],
+  starting: ["M8 4.4V8h3"],
+  paused: ["M6.2 5v6M9.8 5v6"],
+  done: ["M4 8.4l2.6 2.6L12 5.4"],
   idle: ["M4 8h8"],
   waiting: ["M8 4.4V8l2.4 1.6"],
   stopped: ["M5.4 5.4h5.2v5.2H5.4z"],
   failed: ["M5 5l6 6M11 5l-6 6"],
-  died: ["M8 4v5M8 11.6v.1"],
+  dead: ["M8 4v5M8 11.6v.1"],
   new: ["M8 4.6v6.8M4.6 8h6.8"],
 };
 const WORDS = {
-  running: "Running", idle: "Idle", waiting: "Waiting", stopped: "Stopped", failed: "Failed", died: "Dead", new: "Not run yet",
+  working: "Running", starting: "Starting", idle: "Idle", waiting: "Waiting", paused: "Paused", stopped: "Stopped", done: "Done", failed: "Failed", dead: "Dead", new: "Not run yet",
 };
 
 export const icon = (name, paths) =>
   s("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, (paths || ICONS[name]).map((d) => s("path", { d })));
 
-export const pill = (status) =>
-  h("span", { class: `pill is-${status}` }, icon(status), WORDS[status] || status);
+// Between two batches nothing is in hand; that alone does not make a pipeline idle.
+export function pill(each) {
+  const status = each.status === "idle" && (each.lag_rows || each.rows_per_second) ? "working" : each.status;
+  return h("span", { class: `pill is-${status}` }, icon(ICONS[status] ? status : "idle"), WORDS[status] || status);
+}
 
 export const badge = (text, sort) => h("span", { class: `badge ${sort || ""}` }, text);
 
@@ -48,7 +54,7 @@ export const empty = (title, ...lines) =>
 export const command = (text) => h("code", { class: "command" }, text);
 
 export const notes = (list) =>
-  (list || []).map((text) => h("div", { class: "notice is-warn" }, icon("died"), h("div", {}, told(text))));
+  (list || []).map((text) => h("div", { class: "notice is-warn" }, icon("dead"), h("div", {}, told(text))));
 
 export const segments = (name, choices, chosen, label) =>
   h("div", { class: "segments", role: "group", "aria-label": label },

@@ -34,7 +34,7 @@ export function batchesTab(data, ui, page) {
   const newer = ui.batches.length > 0;
   const sinks = Object.keys(page.batches[0].versions);
   return panel("Batches", [
-    page.open !== null && !newer ? h("div", { class: "notice" }, icon(data.running ? "waiting" : "died"), h("div", {}, h("a", { href: `/p/${data.id}/batches/${page.open}`, "data-link": "" }, `Batch ${count(page.open)}`), data.running ? " is being done." : " was begun and is not committed: the next run takes it up again.")) : null,
+    page.open !== null && !newer ? h("div", { class: "notice" }, icon(data.running ? "waiting" : "dead"), h("div", {}, h("a", { href: `/p/${data.id}/batches/${page.open}`, "data-link": "" }, `Batch ${count(page.open)}`), data.running ? " is being done." : " was begun and is not committed: the next run takes it up again.")) : null,
     h("div", { class: "scroll" }, h("table", { class: "wide dense rows", id: "batches" },
       h("thead", {}, h("tr", {}, h("th", { class: "num" }, "Batch"), h("th", {}, "Committed"), h("th", { class: "num" }, "Read"), h("th", { class: "num" }, "Written"), h("th", { class: "num" }, "Rejected"), h("th", { class: "num" }, "Dropped"), h("th", { class: "num" }, "Took"), h("th", {}, "Phases"), sinks.map((name) => h("th", { class: "num" }, name)), h("th", {}, ""))),
       h("tbody", {}, page.batches.map((each) => row(data, each, slowest, sinks))))),
@@ -68,7 +68,7 @@ function row(data, each, slowest, sinks) {
 export function batchView(batch) {
   const rejected = largest(batch.rejected_by);
   return [
-    batch.trouble ? h("div", { class: "notice is-warn" }, icon("died"), h("div", {}, told(batch.trouble))) : null,
+    batch.trouble ? h("div", { class: "notice is-warn" }, icon("dead"), h("div", {}, told(batch.trouble))) : null,
     h("dl", { class: "figures small" },
       fact("Took", precise(batch.seconds)), fact("Read", count(batch.read)), fact("Written", count(batch.written)),
       fact("Rejected", count(batch.rejected), batch.rejected ? "bad" : ""), fact("Dropped", count(batch.dropped)), fact("Offsets", count(batch.offsets))),

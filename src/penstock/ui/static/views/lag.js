@@ -22,7 +22,7 @@ export function lagTab(data, ui, lag) {
   return panel("Lag by partition", [
     h("p", { class: "foot head" }, `${plural(parts.length, "partition")}${wanted ? ` of ${count(lag.partitions.length)}` : ""} of ${plural(new Set(parts.map((part) => part.topic)).size, "topic")}`,
       hot ? [" · ", h("span", { class: "warn" }, `${count(hot)} hot`)] : null, ` · measured ${ago(lag.at)}`),
-    lag.unknown.map((text) => h("div", { class: "notice is-warn" }, icon("died"), h("div", {}, `Not known: ${text}`))),
+    lag.unknown.map((text) => h("div", { class: "notice is-warn" }, icon("dead"), h("div", {}, `Not known: ${text}`))),
     parts.length ? body : empty(`No partition matches “${ui.lag.filter}”.`),
   ], [
     h("input", { class: "filter", type: "search", id: "filter", "data-input": "lag-filter", placeholder: "Filter topics  ( / )", "aria-label": "Filter partitions by topic", value: ui.lag.filter, autocomplete: "off" }),

@@ -13,7 +13,7 @@ export function lettersTab(data, ui, letters) {
       h("tr", { class: ui.code === null ? "is-chosen" : "" }, h("td", {}, pick(null, "all of them", ui)), h("td", { class: "num" }, count(letters.total))),
       codes.map(([code, number]) => h("tr", { class: ui.code === code ? "is-chosen" : "", "data-key": `code-${code}` }, h("td", { class: "mono" }, pick(code, code, ui)), h("td", { class: "num bar-cell" }, share(number, most, "is-bad"), short(number))))))),
     panel(ui.code === null ? "Newest" : `Newest of ${ui.code}`, [
-      letters.trouble ? h("div", { class: "notice is-warn" }, icon("died"), h("div", {}, h("span", { class: "told" }, "There are no samples to show: ", letters.trouble), h("span", { class: "told" }, "The counts are from the ledger and hold. The table can be read with DuckDB, Polars or Spark: see docs/dead-letters.md."))) : null,
+      letters.trouble ? h("div", { class: "notice is-warn" }, icon("dead"), h("div", {}, h("span", { class: "told" }, "There are no samples to show: ", letters.trouble), h("span", { class: "told" }, "The counts are from the ledger and hold. The table can be read with DuckDB, Polars or Spark: see docs/dead-letters.md."))) : null,
       !letters.trouble && !letters.samples.length ? empty(ui.code === null ? "The table holds no dead letter." : `None of the newest files holds a ${ui.code}.`, letters.table ? command(letters.table) : null) : null,
       letters.samples.length ? h("ul", { class: "letters" }, letters.samples.map(letter)) : null,
       letters.note ? h("p", { class: "foot" }, letters.note) : null,

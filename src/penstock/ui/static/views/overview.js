@@ -1,12 +1,12 @@
 // Every pipeline, one row each; what needs somebody comes first.
 import { spark } from "/static/chart.js";
 import { h } from "/static/dom.js";
-import { count, plural, precise, rate, short, spoken } from "/static/format.js";
+import { count, fresh, plural, precise, rate, short, spoken } from "/static/format.js";
 import { badge, command, empty, figure, notes, panel, pill, since } from "/static/parts.js";
 
-const ORDER = ["failed", "died", "waiting", "running", "idle", "stopped", "new"];
-const lives = (each) => ["running", "idle", "waiting"].includes(each.status);
-const urgent = (each) => (each.status === "failed" || each.status === "died" ? 0 : each.alerts.length ? 1 : 2);
+const ORDER = ["failed", "dead", "waiting", "paused", "starting", "working", "idle", "stopped", "done", "new"];
+const lives = (each) => each.running;
+const urgent = (each) => (each.status === "failed" || each.status === "dead" ? 0 : each.alerts.length ? 1 : 2);
 
 export function overview(data, ui) {
   const wanted = ui.filter.toLowerCase();
@@ -28,13 +28,13 @@ function summary(all) {
   const trouble = all.filter((each) => urgent(each) < 2);
   const lag = running.reduce((sum, each) => sum + (each.lag_rows || 0), 0);
   const rows = running.reduce((sum, each) => sum + (each.rows_per_second || 0), 0);
-  const oldest = Math.max(...running.map((each) => each.lag_seconds || 0), 0);
+  const oldest = Math.max(...running.map((each) => fresh(each) || 0), 0);
   return h("dl", { class: "figures" },
     figure("Running", `${count(running.length)}`, `of ${plural(all.length, "pipeline")}`),
     figure("Need somebody", count(trouble.length), trouble.length ? trouble.map((each) => each.name).slice(0, 3).join(", ") : "all is well", trouble.length ? "is-bad" : "is-ok"),
     figure("Rows a second", rate(rows), "of all that run"),
     figure("Unread rows", short(lag), "of all that run"),
-    figure("Oldest unread row", running.length ? spoken(oldest) : "–", "waits so long"));
+    figure("Least fresh", running.length ? spoken(oldest) : "–", "of all that run"));
 }
 
 function rows(shown) {
@@ -47,12 +47,12 @@ function rows(shown) {
 
 function row(each) {
   const old = lives(each) ? "" : " is-old";
-  const age = lives(each) ? null : h("span", { class: "sub" }, "as of ", since(each.at));
+  const age = lives(each) || !each.at ? null : h("span", { class: "sub" }, "as of ", since(each.at));
   return h("tr", { "data-key": each.id, "data-open": `/p/${each.id}` },
     h("td", { class: "name-cell" }, h("a", { href: `/p/${each.id}`, "data-link": "", class: "strong" }, each.name), h("span", { class: "sub route" }, route(each))),
-    h("td", {}, pill(each.status), ["failed", "died", "waiting"].includes(each.status) ? h("span", { class: "sub clip", title: each.says }, each.says.split("\n")[0]) : null),
-    h("td", { class: `num${old}` }, spoken(each.lag_seconds), age),
-    h("td", { class: `num${old}` }, count(each.lag_rows), trend(each)),
+    h("td", {}, pill(each), ["failed", "dead", "waiting"].includes(each.status) ? h("span", { class: "sub clip", title: each.says }, each.says.split("\n")[0]) : null),
+    h("td", { class: "num" }, spoken(fresh(each))),
+    h("td", { class: `num${old}` }, count(each.lag_rows), trend(each), age),
     h("td", { class: "num" }, rate(each.rows_per_second)),
     h("td", {}, spark(each.spark)),
     h("td", { class: "num" }, count(each.batch_id), h("span", { class: "sub" }, each.last_batch_seconds === null ? "" : precise(each.last_batch_seconds))),

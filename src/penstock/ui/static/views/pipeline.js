@@ -1,6 +1,6 @@
 // One pipeline: how it stands, and the tabs.
 import { h } from "/static/dom.js";
-import { ago, count, now, plural, precise, rate, short, spoken } from "/static/format.js";
+import { ago, count, fresh, now, plural, precise, rate, short, spoken } from "/static/format.js";
 import { figure, icon, notes, pill, told } from "/static/parts.js";
 
 export const TABS = [
@@ -9,13 +9,13 @@ export const TABS = [
 ];
 
 export function pipeline(data, ui, body) {
-  const lives = Boolean(data.running);
+  const lives = data.running;
   return h("div", { class: "page" },
     h("div", { class: "page-head" },
-      h("h1", {}, data.name), pill(data.status), h("p", { class: "says" }, state(data))),
-    data.status === "failed" || data.status === "died" ? h("div", { class: "notice is-bad", role: "status" }, icon("failed"), h("div", {}, told(data.says))) : null,
+      h("h1", {}, data.name), pill(data), h("p", { class: "says" }, state(data))),
+    data.status === "failed" || data.status === "dead" ? h("div", { class: "notice is-bad", role: "status" }, icon("failed"), h("div", {}, told(data.says))) : null,
     data.status === "waiting" ? h("div", { class: "notice is-warn", role: "status" }, icon("waiting"), h("div", {}, told(data.says), h("span", { class: "told faint" }, `since ${ago(data.waiting_since).replace(" ago", "")}`))) : null,
-    data.standing.slice(0, 3).map((each) => h("a", { class: "notice is-bad as-link", href: `/p/${data.id}/alerts`, "data-link": "", "data-key": `alert-${each.alert}` }, icon("died"), h("div", {}, h("b", {}, each.alert), " ", each.text))),
+    data.standing.slice(0, 3).map((each) => h("a", { class: "notice is-bad as-link", href: `/p/${data.id}/alerts`, "data-link": "", "data-key": `alert-${each.alert}` }, icon("dead"), h("div", {}, h("b", {}, each.alert), " ", each.text))),
     notes(data.notes),
     figures(data, lives),
     tabs(data, ui),
@@ -38,7 +38,7 @@ function figures(data, lives) {
   const catching = lag && data.lag_rows ? (lag.catch_up_seconds === null ? "it keeps pace" : `caught up in ${spoken(lag.catch_up_seconds)}`) : "nothing is unread";
   const old = lives ? "" : "is-old";
   return h("dl", { class: "figures" },
-    figure("Freshness", spoken(data.lag_seconds), asOf || "the oldest unread row waits", old),
+    figure("Freshness", spoken(fresh(data)), lives ? "all older rows are in the sinks" : "and it grows: nobody reads"),
     figure("Lag", short(data.lag_rows), asOf || (data.trend === "growing" ? "rows, and growing" : lag ? `rows; ${catching}` : "not measured yet"), old || (data.trend === "growing" ? "is-bad" : "")),
     figure("Rows a second", rate(data.rows_per_second), lives && lag && lag.arrival_per_second !== null ? `${rate(lag.arrival_per_second)} come` : lives ? "" : "it does not run"),
     figure("Last batch", last ? precise(last.seconds) : "–", last ? `${short(last.read)} rows, ${ago(data.last_batch_at)}` : "none committed yet"),
