@@ -5,9 +5,10 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for p in .venv/bin/python python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 BIN := .venv/bin
+# tests/browser is not among them: it needs a browser, which `make browser` finds or fetches.
 TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
 
-.PHONY: help setup demo test lint types unit spark broker faults bench bench-quick native native-wheel fuzz format reference lock clean
+.PHONY: help setup demo test lint types unit spark broker faults browser bench bench-quick native native-wheel fuzz format reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ broker: setup ## tests with a real Kafka
 
 faults: setup ## kill -9 at every step of a batch, all of them
 	@$(BIN)/python -m pytest tests/faults tests/broker/test_remote_state.py tests/contracts/test_ledger_files.py
+
+browser: setup ## the dashboard in a real Chromium, with a pipeline that runs; finds or fetches the browser
+	@$(BIN)/python scripts/browser.py
 
 bench: native ## every peer, penstock with and without its native decoder, limits; into bench/results (45 minutes)
 	@$(BIN)/python -m bench.main

@@ -65,10 +65,12 @@ class KeptState:
     codes: dict[str, int] = field(default_factory=lambda: {"missing_field": 9, "wrong_type": 4, "positive_amount": 7})
     sinks: tuple[str, ...] = ("lake",)
     until: float = field(default_factory=time.time)
+    place: str = ""
+    """The folder's name, where it is not the pipeline's."""
 
     @property
     def state(self) -> Path:
-        return self.folder / "state" / self.name
+        return self.folder / "state" / (self.place or self.name)
 
     @property
     def parts(self) -> list[tuple[str, int]]:
