@@ -35,44 +35,83 @@ class Bucket:
     arrival: list[float] = field(default_factory=list)
 
 
+class Steps:
+    """Steps of equal length between two times, and what falls into them."""
+
+    def __init__(self, length: float, step: float, until: float) -> None:
+        self.step, self.until = step, until
+        self.end = math.ceil(until / step) * step
+        self.since = self.end - length
+        self.buckets = [Bucket() for _ in range(round(length / step))]
+        self.first, self.last = math.inf, -math.inf
+        self._before = -math.inf
+
+    def _of(self, at: float) -> Bucket:
+        self.first, self.last = min(self.first, at), max(self.last, at)
+        return self.buckets[max(0, min(int((at - self.since) / self.step), len(self.buckets) - 1))]
+
+    def batch(self, row: dict[str, float]) -> None:
+        """Its rows came since the batch before, so they are shared between the steps that this time touches."""
+        at, rows = row["at"], _whole(row["rows"])
+        _add_batch(self._of(at), row)
+        began = max(at - self.step, self._before, self.since)
+        inside = max(self.since, math.floor(at / self.step) * self.step)
+        share = (inside - began) / (at - began) if began < inside else 0.0
+        self._before = at
+        self._of(at).rows += rows * (1 - share)
+        if share:
+            self._of(inside - self.step / 2).rows += rows * share
+
+    def lag(self, row: dict[str, float]) -> None:
+        _add_lag(self._of(row["at"]), row)
+
+    def rates(self) -> list[float | None]:
+        """Rows a second; None before and after anybody was heard of, and where a step has hardly begun."""
+        made: list[float | None] = []
+        for place, bucket in enumerate(self.buckets):
+            start = self.since + place * self.step
+            passed = self._passed(start)
+            heard = start + self.step > self.first and start <= self.last and passed >= self.step / 2
+            made.append(round(bucket.rows / passed, 3) if heard else None)
+        return made
+
+    def _passed(self, start: float) -> float:
+        """How much of this step is over; of the last one, as far as batches tell of it: the next comes only later."""
+        passed = min(self.step, self.until - start)
+        told = self._before - start
+        return told if start + self.step >= self.end and self.step / 2 <= told < passed else passed
+
+
 def course_of(courses: Courses, span: str, until: float) -> Course:
     """How it went during so long before `until`. Of a step the highest lag is shown: no peak is averaged away."""
-    length, step = SPANS[span]
-    count = round(length / step)
-    end = math.ceil(until / step) * step
-    since = end - length
+    steps = Steps(*SPANS[span], until)
+    since, end = steps.since, steps.end
     days = courses.days(since, end)
-    buckets = [Bucket() for _ in range(count)]
-    known = [math.inf, -math.inf]
     for day in days:
         for row in within(day.batches, since, end):
-            _add_batch(buckets[min(int((row["at"] - since) / step), count - 1)], row)
-            known = [min(known[0], row["at"]), max(known[1], row["at"])]
+            steps.batch(row)
         for row in within(day.lags, since, end):
-            _add_lag(buckets[min(int((row["at"] - since) / step), count - 1)], row)
-            known = [min(known[0], row["at"]), max(known[1], row["at"])]
-    at = [since + number * step for number in range(count)]
-    alive = [start + step > known[0] and start <= known[1] for start in at]
+            steps.lag(row)
+    buckets, rates = steps.buckets, steps.rates()
     happened = [row for day in days for row in day.runs if since <= row["at"] <= end]
     return Course(
         since=since,
         until=end,
-        step=step,
-        at=at,
+        step=steps.step,
+        at=[since + place * steps.step for place in range(len(buckets))],
         lag_rows=[_most(each.lag) for each in buckets],
         lag_seconds=[_most(each.lag_seconds) for each in buckets],
-        rows_per_second=[round(e.rows / step, 3) if on else None for e, on in zip(buckets, alive, strict=True)],
+        rows_per_second=rates,
         arrival_per_second=[_most(each.arrival) for each in buckets],
         batch_seconds=[round(each.seconds / each.batches, 3) if each.batches else None for each in buckets],
         longest_seconds=[round(each.longest, 3) if each.batches else None for each in buckets],
-        rejected=[e.rejected if on else None for e, on in zip(buckets, alive, strict=True)],
+        rejected=[None if rate is None else each.rejected for each, rate in zip(buckets, rates, strict=True)],
         happened=[happened_of(row) for row in happened[-MOST_EVENTS:]],
         damaged=sum(day.damaged + day.cut for day in days),
     )
 
 
 def _add_batch(bucket: Bucket, row: dict[str, float]) -> None:
-    bucket.rows += _whole(row["rows"])
     bucket.seconds += _whole(row["seconds"])
     bucket.batches += _whole(row["batches"])
     bucket.longest = max(bucket.longest, _whole(row["longest_seconds"]))

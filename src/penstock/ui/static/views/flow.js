@@ -21,8 +21,8 @@ function drawn(flow, data) {
     flow.stages.map((stage) => box(stage, flow.read)),
     h("div", { class: "flow-sinks" }, flow.sinks.map((sink) => sinkBox(sink, good))),
     h("div", { class: "flow-out" },
-      h("a", { class: "leak-box", href: `/p/${data.id}/dead-letters`, "data-link": "" }, h("span", { class: "label" }, "Dead letters"), h("b", { class: total(flow.rejected) ? "bad" : "" }, count(total(flow.rejected))), h("span", { class: "sub" }, largest(flow.rejected).slice(0, 3).map(([code, number]) => `${code} ${short(number)}`).join(" · ") || "nothing was rejected")),
-      h("div", { class: "leak-box" }, h("span", { class: "label" }, "Dropped, as the file says"), h("b", {}, count(total(flow.dropped))), h("span", { class: "sub" }, largest(flow.dropped).slice(0, 3).map(([name, number]) => `${name} ${short(number)}`).join(" · ") || "nothing was dropped")))));
+      h("a", { class: "leak-box", href: `/p/${data.id}/dead-letters`, "data-link": "" }, h("span", { class: "label" }, "Dead letters"), h("b", { class: total(flow.rejected) ? "bad" : "" }, count(total(flow.rejected))), h("span", { class: "sub" }, largest(flow.rejected).slice(0, 3).map(([code, number]) => h("span", { class: "sub-line" }, `${code} ${short(number)}`)), total(flow.rejected) ? null : "nothing was rejected")),
+      h("div", { class: "leak-box" }, h("span", { class: "label" }, "Dropped, as the file says"), h("b", {}, count(total(flow.dropped))), h("span", { class: "sub" }, largest(flow.dropped).slice(0, 3).map(([name, number]) => h("span", { class: "sub-line" }, `${name} ${short(number)}`)), total(flow.dropped) ? null : "nothing was dropped")))));
 }
 
 function box(stage) {
