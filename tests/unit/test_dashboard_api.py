@@ -30,6 +30,11 @@ sinks: {lake: {delta: {table: ./lake/orders}}}
 """
 
 
+def noon() -> float:
+    """Yesterday: what was written around it is in the file of one day, whatever the time is now."""
+    return time.time() // 86_400 * 86_400 - 43_200
+
+
 def pipeline(folder: Path) -> Pipeline:
     return pipeline_from_text(YAML, file="orders.yaml", folder=folder)
 
@@ -203,7 +208,7 @@ def test_the_history_has_a_value_for_every_step_and_loses_no_row(board: Dashboar
 
 
 def test_the_history_of_days_that_are_over_is_read_as_well(tmp_path: Path) -> None:
-    state = KeptState(tmp_path, batches=30, until=time.time() - 2 * 86_400).write()
+    state = KeptState(tmp_path, batches=30, until=noon() - 86_400).write()
     [day] = (state.state / "progress").glob("*.jsonl")
     with dashboard([state.state]) as board:
         before = board.get("/pipelines/orders/history?span=7d")
@@ -265,7 +270,7 @@ def test_alerts_stand_with_cause_and_next_step(tmp_path: Path) -> None:
 
 # what is damaged
 def test_a_cut_line_of_the_history_costs_that_line_and_is_told(tmp_path: Path) -> None:
-    state = KeptState(tmp_path, batches=20).write()
+    state = KeptState(tmp_path, batches=20, until=noon()).write()
     [day] = (state.state / "progress").glob("*.jsonl")
     lines = day.read_bytes().splitlines(keepends=True)
     kind = next(place for place, line in enumerate(lines) if b'"kind":"batches"' in line)
