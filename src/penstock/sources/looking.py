@@ -16,21 +16,25 @@ if TYPE_CHECKING:
 
 def looker(cluster: Cluster) -> Consumer:
     """A consumer of which the cluster never hears as a group. What it may see is the cluster's `isolation`."""
+    return unheard(cluster, f"penstock-look-{uuid.uuid4().hex}", {"queued.max.messages.kbytes": 16_384})
+
+
+def unheard(cluster: Cluster, group: str, settings: dict[str, Any]) -> Consumer:
+    """A consumer that commits nothing, begins where a partition begins, and tells its end; with these settings too."""
     from confluent_kafka import Consumer
 
-    settings = {
+    every = {
         "bootstrap.servers": cluster.bootstrap,
-        "group.id": f"penstock-look-{uuid.uuid4().hex}",
+        "group.id": group,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
         "isolation.level": "read_committed" if cluster.isolation == "committed" else "read_uncommitted",
         "auto.offset.reset": "earliest",
         "allow.auto.create.topics": False,
-        "queued.max.messages.kbytes": 16_384,
         "log_level": 0,
     }
-    return Consumer(settings, logger=quiet_log())
+    return Consumer({**every, **settings}, logger=quiet_log())
 
 
 def messages(consumer: Consumer) -> Iterator[tuple[tuple[str, int], Any]]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from penstock.brokers import quiet_log
 from penstock.ranges import Positions
+from penstock.sources.looking import unheard
 from penstock.unread import Part, Probe
 
 if TYPE_CHECKING:
@@ -123,22 +123,11 @@ class Prober:
 
 def prober(cluster: Cluster) -> Consumer:
     """A consumer for a few records at a time: it fetches little ahead, and tells the end of a partition at once."""
-    from confluent_kafka import Consumer
-
-    settings = {
-        "bootstrap.servers": cluster.bootstrap,
-        "group.id": "penstock-look",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "isolation.level": "read_committed" if cluster.isolation == "committed" else "read_uncommitted",
-        "auto.offset.reset": "earliest",
-        "allow.auto.create.topics": False,
+    little = {
         "queued.min.messages": 1,
         "queued.max.messages.kbytes": 8_192,
         "fetch.message.max.bytes": FETCH_BYTES,
         "fetch.wait.max.ms": 50,
         "fetch.queue.backoff.ms": 5,
-        "log_level": 0,
     }
-    return Consumer(settings, logger=quiet_log())
+    return unheard(cluster, "penstock-look", little)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from penstock.formats.arrow_nulls import filled, needs_filling
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
-from penstock.formats.protobuf.indexes import Indexes
+from penstock.formats.protobuf.indexes import Indexes, varint
 from penstock.formats.protobuf.messages import Messages, batch_class
 from penstock.formats.protobuf.readers import Flaw, columns_of, read_struct
 from penstock.formats.protobuf.shadow import MESSAGE, Shadow, add
@@ -200,7 +200,7 @@ class Step:
         except DecodeError:
             self._out(row, *reason(self.decoder.message, body))
             return False
-        if self._parsed(b"\x0a" + _varint(len(body)) + body) is None:
+        if self._parsed(b"\x0a" + varint(len(body)) + body) is None:
             self._out(row, None, "Unknown groups are nested too deep in it.")
             return False
         return True
@@ -281,20 +281,12 @@ def _parts(values: pa.Array) -> Iterator[tuple[int, pa.Array]]:
 def _wrapped(bodies: pa.Array) -> bytes:
     """These messages as one that repeats them: each behind its tag and its length."""
     coded = pc.binary_length(bodies).dictionary_encode()
-    heads = pa.array([b"\x0a" + _varint(size) for size in coded.dictionary.to_pylist()], pa.binary())
+    heads = pa.array([b"\x0a" + varint(size) for size in coded.dictionary.to_pylist()], pa.binary())
     joined = pc.binary_join_element_wise(heads.take(coded.indices), bodies.cast(pa.binary()), b"")
     _, offsets, data = joined.buffers()
     places = np.frombuffer(offsets, np.int32)[joined.offset : joined.offset + len(joined) + 1]
     whole: bytes = data.slice(int(places[0]), int(places[-1] - places[0])).to_pybytes()
     return whole
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*found, number])
 
 
 def found_in(message: Descriptor, test: Callable[[FieldDescriptor], bool], seen: frozenset[str] = frozenset()) -> bool:

@@ -78,10 +78,11 @@ def encoded(indexes: tuple[int, ...]) -> bytes:
     """These indexes as Confluent writes them: count and numbers as zigzag varints; a lone 0 is the first message."""
     if indexes == (0,):
         return b"\x00"
-    return b"".join(_varint(number << 1) for number in (len(indexes), *indexes))
+    return b"".join(varint(number << 1) for number in (len(indexes), *indexes))
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """A number as Protobuf writes it: seven bits to a byte, the lowest first."""
     found = bytearray()
     while number > 127:
         found.append(number & 127 | 128)
@@ -99,4 +100,4 @@ def _number(value: bytes, at: int) -> tuple[int, int]:
     return 0, -1
 
 
-__all__ = ["Indexes", "encoded", "read_indexes"]
+__all__ = ["Indexes", "encoded", "read_indexes", "varint"]
