@@ -1,6 +1,6 @@
 """The main job in five minutes, the tutorial against penstock:  python -m bench.quick [--events N] [VARIANT ...]
 
-Both drain the same topic, each in a warm process of its own, in turns and in changing order; the first round is
+Both drain the same topic, each in a warm process of its own, in turns and in changing order; the first rounds are
 dropped. What counts is the CPU of the process tree; start-up is left out; every round's tables are counted by DuckDB.
 """
 

@@ -20,6 +20,8 @@ from bench.topic import BAD_SHARE, PARTITIONS, Truth, fill
 
 BASES = ("T", "S", "L", "TC")
 """Whom the others are compared with."""
+FIRST = -1
+"""The number of the first round. Those before 1 are dropped: after one drain a JVM is still busy compiling."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +53,22 @@ class Bench:
         self.truth = fill(broker.bootstrap, events)
 
     def rounds(self, variants: Sequence[str], count: int) -> None:
-        """One round that is dropped, then `count` that are not; a warm process for each variant."""
+        """Rounds that are dropped (two on a JVM, one elsewhere), then `count` that are not; a warm process for each."""
         with ExitStack() as stack:
             lanes = {}
             for variant in variants:
                 lanes[variant] = Lane(variant, self.bootstrap, self.batch_rows, self.folder, self.peers)
                 stack.callback(lanes[variant].close)
-            for number in range(count + 1):
+            for number in range(FIRST, count + 1):
                 for variant in variants if number % 2 else variants[::-1]:
-                    self.drains.append(self._drain(lanes[variant], number))
+                    if number >= 0 or ROSTER[variant].session:
+                        self.drains.append(self._drain(lanes[variant], number))
 
     def _drain(self, lane: Lane, number: int) -> Drain:
         spent = lane.drain(number)
         accepted, problems = self._check(lane.variant, lane.job(number))
         shutil.rmtree(lane.job(number))
-        note = "warm-up, dropped" if number == 0 else f"round {number}"
+        note = "warm-up, dropped" if number < 1 else f"round {number}"
         parts = ", ".join(f"{part} {seconds:.1f}" for part, seconds in sorted(spent.cpu_by_part.items()))
         say(f"{note}: {lane.variant} {spent.cpu_seconds:.1f} CPU-s ({parts}), {spent.wall_seconds:.1f} s")
         return Drain(
