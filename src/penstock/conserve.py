@@ -7,6 +7,7 @@ that a lost Arrow batch, a worker that returned early or a task that ran twice s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from penstock.errors import CheckStopped, NotConserved
@@ -16,7 +17,8 @@ from penstock.sinks.contract import Frozen
 from penstock.tally import Fates, Tally
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark import SparkContext
+    from pyspark.sql import Column, DataFrame, Observation
 
 MOST_GROUPS = 64
 """Counting costs a comparison per row and group: beyond so many partitions several share a group."""
@@ -34,18 +36,18 @@ class Reading:
     def over(self, rows: DataFrame) -> DataFrame:
         """The same rows, counted when an action runs over them."""
         from pyspark.sql import Observation
-        from pyspark.sql import functions as F  # noqa: N812  # as everybody writes it
 
         self._observation = Observation()
         several = len({topic for group in self.groups for topic, _ in group}) > 1
-        counts = [F.count_if(F.expr(_is_one_of(group, several))).alias(f"g{i}") for i, group in enumerate(self.groups)]
-        return rows.observe(self._observation, F.count(F.lit(1)).alias("all"), *counts)
+        counts = [f"count_if({_is_one_of(group, several)}) AS g{i}" for i, group in enumerate(self.groups)]
+        columns = _expressions(rows.sparkSession.sparkContext, "count(1) AS read", *counts)
+        return rows.observe(self._observation, *columns)
 
     def counts(self) -> tuple[int, list[int]]:
         """Rows read, in all and by group."""
         assert self._observation is not None, "over() comes first"
         seen = self._observation.get
-        return seen["all"], [seen[f"g{i}"] for i in range(len(self.groups))]
+        return seen["read"], [seen[f"g{i}"] for i in range(len(self.groups))]
 
     def close(self, tally: Tally, sinks: Iterable[str]) -> int:
         """Rows read, if every one of them has a fate for every sink; else NotConserved."""
@@ -60,6 +62,14 @@ class Reading:
                 remedy="Run again; if it stays so, report it with the state folder's ledger.",
             )
         return read
+
+
+@lru_cache(maxsize=8)
+def _expressions(_context: SparkContext, *texts: str) -> list[Column]:
+    """The texts as columns of this context. Each takes several calls to the JVM, and most batches want the same."""
+    from pyspark.sql import functions as F  # noqa: N812  # as everybody writes it
+
+    return [F.expr(text) for text in texts]
 
 
 def none_stops(intent: Intent, tally: Tally) -> None:

@@ -97,7 +97,7 @@ class Builder:
 
     def finish(self, end: Exit, routed: tuple[str, ...] = ()) -> DataFrame:
         self._into_arrow(routed)
-        return self._segment(end, REPORT)
+        return self._segment(end, spark_schema(REPORT))
 
     def _spread(self, tasks: int) -> None:
         """Spread the rows over so many tasks. The rows of one record stay together, side by side."""
@@ -113,7 +113,7 @@ class Builder:
         if self.intake is not None:
             self.rows = self._segment(ToSpark(), spark_schema(with_form(self.columns)))
 
-    def _segment(self, end: Exit, schema: StructType | str) -> DataFrame:
+    def _segment(self, end: Exit, schema: StructType) -> DataFrame:
         assert self.intake is not None, "an Arrow segment begins with an intake"
         work = Work(self.batch_id, self.intake, in_worker(self.gathered, settled=not isinstance(end, ToSpark)), end)
         self.intake, self.gathered = None, []

@@ -29,8 +29,8 @@ from penstock.worker.desk import Desk
 from penstock.worker.intake import Intake
 from penstock.worker.letters import Sender
 
-REPORT = "report string"
-"""Spark's type of what a task returns at the end of a pass."""
+REPORT = pa.schema([pa.field("report", pa.string())])
+"""The columns of what a task returns at the end of a pass."""
 
 
 class ArrowStage(Protocol):
