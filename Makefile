@@ -44,6 +44,9 @@ faults: setup ## kill -9 at every step of a batch, all of them
 browser: setup ## the dashboard in a real Chromium, with a pipeline that runs; finds or fetches the browser
 	@$(BIN)/python scripts/browser.py
 
+slow: native ## the tests that `make test` leaves out, all of them: long fuzzing, long outages, every fault (hours)
+	@$(BIN)/python -m pytest -m slow $(TESTS)
+
 bench: native ## every peer, penstock with and without its native decoder, limits; into bench/results (45 minutes)
 	@$(BIN)/python -m bench.main
 

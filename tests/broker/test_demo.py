@@ -68,7 +68,14 @@ def test_the_demo_proves_itself_and_every_command_it_prints_works(tmp_path: Path
     assert not processes_in(folder)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+    ],
+)
 def test_nothing_outlives_a_demo_that_is_stopped(tmp_path: Path, how: signal.Signals) -> None:
     folder = tmp_path / "demo"
     demo = start(folder)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Topic = Callable[..., str]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_lets_the_batch_in_hand_finish_and_ends_with_0(
     kafka: DevKafka, topic: Topic, tmp_path: Path, number: int
 ) -> None:
