@@ -80,6 +80,9 @@ def test_without_the_token_there_is_nothing_but_the_page_s_own_files(guarded: Da
         assert "token" in reply.json()["detail"]
         assert "set-cookie" not in reply.headers
     assert guarded.ask("/static/style.css").status == 200
+    person = guarded.ask("/p/orders", {"Accept": "text/html,*/*"})
+    assert (person.status, person.headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert b"orders" not in person.body
 
 
 def test_the_token_is_taken_once_and_then_its_proof_is_kept_in_a_cookie(guarded: Dashboard) -> None:

@@ -67,6 +67,8 @@ class Guard:
     loopback: bool
     """Whether only this machine can reach us: then any other Host is a trick of a web page (DNS rebinding)."""
     port: int
+    page: bytes = b""
+    """What a browser is given that comes without the token: the page without any data, which then says so."""
 
     @property
     def cookie(self) -> str:
@@ -91,7 +93,11 @@ class Guard:
 
         refused = self._refused(scope, headers)
         if refused is not None:
-            await _refuse(with_headers, *refused)
+            wants_page = "text/html" in headers.get("accept", "") and not scope["path"].startswith("/api/")
+            if refused[0] == 401 and wants_page and self.page:
+                await _send(with_headers, 401, b"text/html; charset=utf-8", self.page)
+            else:
+                await _refuse(with_headers, *refused)
             return
         if self.token is not None and self._given(scope):
             cookie = f"{self.cookie}={self.pass_}; Path=/; HttpOnly; SameSite=Strict"
@@ -130,8 +136,12 @@ class Guard:
 
 async def _refuse(send: Send, status: int, title: str, detail: str) -> None:
     body = json.dumps({"title": title, "status": status, "detail": detail}).encode()
+    await _send(send, status, b"application/problem+json", body)
+
+
+async def _send(send: Send, status: int, media_type: bytes, body: bytes) -> None:
     headers = [
-        (b"content-type", b"application/problem+json"),
+        (b"content-type", media_type),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
         *([(b"allow", b"GET")] if status == 405 else []),

@@ -40,11 +40,12 @@ def served(shop: Shop, host: str, port: int, token: str | None = None) -> Served
     import uvicorn
 
     from penstock.ui.app import application
+    from penstock.ui.assets import assets
 
     token = token_for(host, token)
     bound = _bound(host, port)
     taken = bound.getsockname()[1]
-    guard = Guard(application(shop), token, is_loopback(host), taken)
+    guard = Guard(application(shop), token, is_loopback(host), taken, assets()["index.html"].body)
     config = uvicorn.Config(
         guard, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="off",
         timeout_graceful_shutdown=2,
