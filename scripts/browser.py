@@ -41,13 +41,16 @@ def found() -> Iterator[str]:
     yield from filter(None, map(shutil.which, NAMES))
     yield from playwrights()
     say("none on the PATH: Playwright is asked to fetch its own")
-    if done([sys.executable, "-m", "playwright", "install", "--with-deps", "chromium"]):
+    fetch = [sys.executable, "-m", "playwright", "install", "chromium"]
+    if done(fetch):
         yield from playwrights()
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        say("that did not work: apt-get is asked for chromium")
+        say("that did not do: apt-get is asked for chromium")
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         if done(["apt-get", "update"], quiet) and done(["apt-get", "install", "-y", *PACKAGES], quiet):
             yield from filter(None, map(shutil.which, NAMES))
+        if done([*fetch, "--with-deps"], quiet):  # where apt's is a mere pointer to a snap
+            yield from playwrights()
 
 
 PACKAGES = ("--no-install-recommends", "chromium")
@@ -79,7 +82,9 @@ def done(command: list[str], environment: dict[str, str] | None = None) -> bool:
         say(f"{command[0]}: {error}")
         return False
     if result.returncode:
-        say((result.stderr or result.stdout).strip()[-600:])
+        say(
+            f"{command[0]} ended with {result.returncode}: {(result.stderr or result.stdout).strip().splitlines()[-1:]}"
+        )
     return result.returncode == 0
 
 
