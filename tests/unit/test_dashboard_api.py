@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from penstock.formats.schemas import parse_ddl
 from penstock.ledger.lease import holder, lease
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.shelf import Shelf
@@ -17,6 +18,9 @@ from penstock.observe import history
 from penstock.observe import now as present
 from penstock.operate import letters
 from penstock.pipeline import Pipeline
+from penstock.schemas.contract import Reader, Schema
+from penstock.schemas.shelf import News
+from penstock.schemas.shelf import Shelf as Schemas
 from penstock.spec import pipeline_from_text
 from penstock.testing.dashboard import Dashboard, dashboard
 from penstock.testing.kept_state import KeptState
@@ -268,6 +272,34 @@ def test_alerts_stand_with_cause_and_next_step(tmp_path: Path) -> None:
         assert board.get("/pipelines")["pipelines"][0]["alerts"] == ["lag_growing"]
 
 
+def test_schema_changes_are_listed_the_newest_first_with_what_became_of_them(tmp_path: Path) -> None:
+    state = KeptState(tmp_path, batches=2).write()
+    kept_schemas(state.state)
+    with dashboard([state.state]) as board:
+        found = board.get("/pipelines/orders/schemas")
+        assert (found["kept"], found["revision"], found["registry"]) == (True, 3, "http://registry:8081")
+        assert found["subjects"] == {"orders-value": 8}
+        assert found["columns"] == "`id` BIGINT NOT NULL, `coupon` STRING"
+        assert [(news["after"], news["action"], news["batch_id"]) for news in found["news"]] == [
+            (9, "park", 41), (8, "read", 40)
+        ]  # fmt: skip
+        assert found["news"][1]["changes"] == [{"kind": "added", "path": "/coupon", "before": "", "after": "STRING"}]
+
+
+def kept_schemas(state: Path) -> None:
+    """Three revisions: the first, one that was read, one that was parked."""
+    columns = ["id BIGINT NOT NULL", "id BIGINT NOT NULL, coupon STRING", "id BIGINT NOT NULL, coupon STRING"]
+    added = {"kind": "added", "path": "/coupon", "before": "", "after": "STRING"}
+    news = [
+        [],
+        [News("orders", "orders-value", 7, 8, "read", (added,), 40)],
+        [News("orders", "orders-value", 8, 9, "park", (), 41)],
+    ]
+    for place, text in enumerate(columns):
+        readers = {"orders-value": Schema((7, 8, 8)[place], "avro", "{}")}
+        Schemas(state).keep(Reader(parse_ddl(text), readers, {}, place + 1), "http://registry:8081", {}, news[place])
+
+
 # what is damaged
 def test_a_cut_line_of_the_history_costs_that_line_and_is_told(tmp_path: Path) -> None:
     state = KeptState(tmp_path, batches=20, until=noon()).write()
@@ -281,6 +313,27 @@ def test_a_cut_line_of_the_history_costs_that_line_and_is_told(tmp_path: Path) -
         assert any(course["rows_per_second"])
         [note] = board.get("/pipelines/orders")["notes"]
         assert note.startswith("1 line of the history could not be read")
+
+
+def test_a_damaged_file_of_a_day_that_is_over_is_told_and_the_rest_is_drawn(tmp_path: Path) -> None:
+    state = KeptState(tmp_path, batches=20, until=noon()).write()
+    [day] = (state.state / "progress").glob("*.jsonl")
+    history.fold(day.parent, day.name[:10])
+    (day.parent / f"{day.name[:10]}.lags.parquet").write_bytes(b"PAR1 and no more")
+    with dashboard([state.state]) as board:
+        course = board.get("/pipelines/orders/history?span=7d")
+        assert course["damaged"] == 1
+        assert any(course["rows_per_second"])
+        assert not any(course["lag_rows"])
+
+
+def test_what_was_read_stays_when_a_day_is_folded_under_the_reader(tmp_path: Path) -> None:
+    state = KeptState(tmp_path, batches=20, until=noon()).write()
+    [day] = (state.state / "progress").glob("*.jsonl")
+    with dashboard([state.state]) as board:
+        before = board.get("/pipelines/orders/history?span=7d")
+        history.fold(day.parent, day.name[:10])
+        assert board.get("/pipelines/orders/history?span=7d") == before
 
 
 def test_a_damaged_outcome_is_told_and_the_others_are_shown(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Day:
     lags: dict[str, array[float]] = field(default_factory=lambda: _columns(LAGS))
     runs: list[dict[str, Any]] = field(default_factory=list)
     damaged: int = 0
-    """Lines that could not be read."""
+    """Lines, or files of a day that is over, that could not be read."""
     read_to: int = 0
     """Bytes of the day's file that were read."""
     inode: int = 0
@@ -86,24 +86,33 @@ class Courses:
     def _day(self, name: str) -> Day:
         path = history.folder_of(self.state) / f"{name}.jsonl"
         day = self._days.get(name)
-        if path.exists():
+        try:
             day = self._days[name] = _followed(path, day)
-        elif day is None or day.read_to:  # a day that is over; its lines may have been folded since
-            day = self._days[name] = self._folded(name)
+        except FileNotFoundError:  # a day that is over
+            if day is None or day.read_to:  # its lines may have been folded since
+                day = self._days[name] = self._folded(name)
         return day
 
     def _folded(self, name: str) -> Day:
-        import pyarrow.compute as pc
+        import pyarrow as pa
 
         day = Day()
-        for row in history.of_day(self.state, name, "batches").to_pylist():
-            day.add({**row, "kind": "batches", "at": row["at"].timestamp(), "rejected": dict(row["rejected"] or ())})
-        lags = history.of_day(self.state, name, "lags")
-        for row in lags.filter(pc.equal(lags["topic"], "")).to_pylist():
-            day.add({**row, "kind": "lags", "at": row["at"].timestamp()})
-        for row in history.of_day(self.state, name, "runs").to_pylist():
-            day.add({**row, "kind": "runs", "at": row["at"].timestamp()})
+        for kind in history.KINDS:
+            try:
+                for row in self._rows(name, kind):
+                    day.add({**row, "kind": kind, "at": row["at"].timestamp()})
+            except (pa.ArrowInvalid, OSError):
+                day.damaged += 1
         return day
+
+    def _rows(self, name: str, kind: history.Kind) -> list[dict[str, Any]]:
+        import pyarrow.compute as pc
+
+        table = history.of_day(self.state, name, kind)
+        if kind == "lags":
+            table = table.filter(pc.equal(table["topic"], ""))
+        rows = table.to_pylist()
+        return [{**row, "rejected": dict(row["rejected"] or ())} for row in rows] if kind == "batches" else rows
 
 
 def _followed(path: Path, day: Day | None) -> Day:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, TypeVar
 
 from fastapi import FastAPI, Path, Query, Request, Response
@@ -37,6 +38,8 @@ from penstock.version import __version__
 T = TypeVar("T", bound=Answer)
 Id = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,80}$")]
 Number = Annotated[int | None, Query(ge=0, le=2**62)]
+PAGE = 50
+"""Batches on a page."""
 Generation = Annotated[int | None, Query(ge=0, le=2**31)]
 
 
@@ -50,6 +53,14 @@ def application(shop: Shop) -> FastAPI:
     _pages(app)
     _api(app, shop)
     return app
+
+
+def warm(shop: Shop) -> None:
+    """Read what the first visitor will ask for, so that nobody waits. What cannot be read is told to who asks."""
+    for shown in shop.all():
+        with suppress(Exception), shown.lock:
+            present.detail_of(shown)
+            batches.batches_of(shown.books, None, None, PAGE)
 
 
 class Missing(Exception):
@@ -77,7 +88,7 @@ def _api(app: FastAPI, shop: Shop) -> None:
         request: Request,
         before: Number = None,
         generation: Generation = None,
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        limit: Annotated[int, Query(ge=1, le=200)] = PAGE,
     ) -> Response:
         """Committed batches, the newest first."""
         return _of(request, shop, number, lambda it: batches.batches_of(it.books, generation, before, limit))

@@ -52,8 +52,10 @@ def lag_of(shown: Shown) -> LagTable:
 
 
 def _partition(part: PartitionLag) -> PartitionRow:
-    own = {name: getattr(part, name) for name in PartitionRow.model_fields if name != "runway_seconds"}
-    return PartitionRow(**own, runway_seconds=part.runway.seconds if part.runway else None)
+    own = {name: getattr(part, name) for name in PartitionRow.model_fields if not name.startswith("runway_")}
+    runway = part.runway
+    known = runway is not None and bool(runway.retention_seconds or runway.retention_bytes)
+    return PartitionRow(**own, runway_seconds=runway.seconds if runway else None, runway_known=known)
 
 
 def _topic(topic: TopicLag) -> TopicRow:

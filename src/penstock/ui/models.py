@@ -262,6 +262,8 @@ class PartitionRow(Answer):
     read_per_second: float | None
     catch_up_seconds: float | None
     runway_seconds: float | None
+    runway_known: bool
+    """Whether the topic's retention is known: then no `runway_seconds` means that nothing unread is in danger."""
     position: int
     end: int
     lost: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ class Served:
 
     server: uvicorn.Server
     socket: socket.socket
+    shop: Shop
     url: str
     token: str | None
 
@@ -32,6 +34,9 @@ class Served:
 
     def run(self) -> None:
         """Serve until a signal comes."""
+        from penstock.ui.app import warm
+
+        threading.Thread(target=warm, args=(self.shop,), name="penstock-ui-warm", daemon=True).start()
         self.server.run(sockets=[self.socket])
 
 
@@ -51,7 +56,7 @@ def served(shop: Shop, host: str, port: int, token: str | None = None) -> Served
         timeout_graceful_shutdown=2,
     )  # fmt: skip
     name = f"[{host}]" if ":" in host else host
-    return Served(uvicorn.Server(config), bound, f"http://{name}:{taken}/", token)
+    return Served(uvicorn.Server(config), bound, shop, f"http://{name}:{taken}/", token)
 
 
 def token_for(host: str, token: str | None) -> str | None:

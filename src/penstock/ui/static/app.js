@@ -131,7 +131,7 @@ function crumbs(data) {
 }
 
 function live() {
-  const bad = Boolean(ui.error);
+  const bad = Boolean(ui.error) && (!ui.error.status || ui.error.status === 401);
   fill(id("live"), h("span", { class: `dot-live ${bad ? "is-bad" : ""}` }), bad ? "not connected" : "live");
 }
 

@@ -6,6 +6,7 @@ function build(node, props, children) {
     if (value === undefined || value === null || value === false) continue;
     node.setAttribute(name, value === true ? "" : String(value));
   }
+  if (node.nodeName === "TH" && !node.hasAttribute("scope")) node.setAttribute("scope", "col");
   for (const child of children.flat(4)) {
     if (child === undefined || child === null || child === false) continue;
     node.append(child instanceof Node ? child : document.createTextNode(String(child)));

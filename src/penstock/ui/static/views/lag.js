@@ -68,9 +68,11 @@ function partition(part, most, columns) {
     h("td", { class: "num" }, rate(part.arrival_per_second)),
     h("td", { class: "num" }, rate(part.read_per_second)),
     h("td", { class: "num" }, part.rows ? spoken(part.catch_up_seconds) : "–"),
-    h("td", { class: "num" }, part.runway_seconds === null ? "safe" : h("span", { class: "bad" }, spoken(part.runway_seconds))),
+    runway(part.runway_seconds, part.runway_known),
     full ? [h("td", { class: "num mono" }, part.position), h("td", { class: "num mono" }, part.end), h("td", { class: "num mono" }, count(part.group_offsets))] : null);
 }
+
+const runway = (seconds, known) => h("td", { class: "num" }, seconds !== null ? h("span", { class: "bad" }, spoken(seconds)) : known ? "safe" : "–");
 
 function byTopic(lag, parts, ui, most) {
   const inside = new Map();
@@ -80,11 +82,11 @@ function byTopic(lag, parts, ui, most) {
   return h("div", { class: "scroll" }, h("table", { class: "wide dense", id: "topics" }, head(ui, TOPIC_COLUMNS.map(([key, text]) => [key, key === "name" ? "Topic" : text])),
     h("tbody", {}, topics.map((topic) => {
       const open = ui.lag.open.has(topic.topic);
-      return [group(topic, open, top), open ? sorted(inside.get(topic.topic), ui).map((part) => partition(part, most, TOPIC_COLUMNS)) : null];
+      return [group(topic, open, top, inside.get(topic.topic).some((part) => part.runway_known)), open ? sorted(inside.get(topic.topic), ui).map((part) => partition(part, most, TOPIC_COLUMNS)) : null];
     }))));
 }
 
-function group(topic, open, top) {
+function group(topic, open, top, known) {
   return h("tr", { "data-key": `topic ${topic.topic}`, class: "group" },
     h("td", {}, h("button", { type: "button", class: "fold", "data-act": "lag-open", "data-arg": topic.topic, "aria-expanded": String(open) }, h("span", { class: "fold-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), h("span", { class: "mono" }, topic.topic)),
       h("span", { class: "faint" }, ` ${count(topic.behind)}/${count(topic.partitions)} behind`), topic.hot ? badge(`${topic.hot} hot`, "is-warn") : null,
@@ -94,5 +96,5 @@ function group(topic, open, top) {
     h("td", { class: "num" }, rate(topic.arrival_per_second)),
     h("td", { class: "num" }, rate(topic.read_per_second)),
     h("td", { class: "num" }, topic.rows ? spoken(topic.catch_up_seconds) : "–"),
-    h("td", { class: "num" }, topic.runway_seconds === null ? "safe" : h("span", { class: "bad" }, spoken(topic.runway_seconds))));
+    runway(topic.runway_seconds, known));
 }
