@@ -64,7 +64,8 @@ def test_a_pipeline_that_never_ran_is_not_ill(tmp_path: Path) -> None:
     ward = Ward(tmp_path)
     shutil.rmtree(ward.state)
     shutil.rmtree(tmp_path / "lake")
-    assert ward.codes() == []
+    found = ward.report()
+    assert (found.findings, list(found.unseen)) == ((), ["brokers"])
 
 
 def test_a_run_that_failed_is_told_with_its_error(ward: Ward) -> None:
@@ -149,6 +150,27 @@ def test_records_that_came_now_and_say_they_are_old_have_a_wrong_date(ward: Ward
     assert "message.timestamp.type=LogAppendTime" in found.mend[0]
 
 
+def test_an_alert_that_nothing_else_explains_is_told_and_others_are_not_told_twice(ward: Ward) -> None:
+    def raised(name: str) -> dict[str, Any]:
+        return {
+            "alert": name,
+            "text": "it is so",
+            "since": time.time(),
+            "cause": "Why.",
+            "next_step": "penstock lag FILE",
+        }
+
+    ward.ran(30, every=10.0, rejected={"invalid_json": 600})
+    with ward.held():
+        ward.tells(alerts=(raised("no_data"), raised("reject_rate")))
+        found = ward.report()
+    assert [each.code for each in found.findings] == ["reject_rate", "alert_raised"]
+    assert (found.findings[1].cause, found.findings[1].mend) == (
+        "the alert `no_data` is raised: it is so",
+        ("penstock lag p.yaml",),
+    )
+
+
 BEHIND: dict[str, dict[str, Any]] = {
     "slow_sink": SLOW,
     "slow_state": {
@@ -170,6 +192,14 @@ def test_why_a_pipeline_falls_behind_is_told_by_where_its_time_goes(tmp_path: Pa
     assert found.code == code
     assert any("rows wait" in line for line in found.evidence) or code == "slow_state"
     assert found.mend
+
+
+def test_a_pipeline_that_falls_behind_for_no_reason_that_is_known_is_told_all_the_same(ward: Ward) -> None:
+    ward.ran(60, every=10.0, seconds=5.0)
+    ward.tells(lag=ward.fell_behind(), ended="done")
+    found = first(ward.report())
+    assert (found.code, "p falls behind: " in found.cause) == ("behind", True), found
+    assert "51% of the time" in found.evidence[0]
 
 
 def test_a_lag_that_was_worked_off_since_is_no_longer_a_cause(ward: Ward) -> None:

@@ -71,4 +71,6 @@ def diagnose(patient: Patient) -> Report:
             found += each.of(patient)
         except Exception as error:  # the doctor is called when things are broken: it must not be one more that is
             patient.unseen[f"diagnosis {each.code}"] = f"{type(error).__name__}: {error}"
-    return Report(patient.name, tuple(ranked(found)), tuple(patient.seen), dict(patient.unseen))
+    codes = {each.code for each in found}
+    told = [each for each in found if codes.isdisjoint(each.unless)]
+    return Report(patient.name, tuple(ranked(told)), tuple(patient.seen), dict(patient.unseen))

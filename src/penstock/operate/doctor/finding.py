@@ -7,7 +7,7 @@ patient, and gives a finding for each thing that is wrong: the cause in a senten
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,8 @@ class Finding:
     """Commands, or edits of the pipeline file; the first is the one to try first."""
     weight: float = 0.5
     """How sure it is that this is the cause, 0 to 1: among those of the same harm the surest is told first."""
+    unless: tuple[str, ...] = ()
+    """Codes that say the same and more: where one of them is found, this is left out."""
     code: str = ""
     harm: Harm = Harm.COSTLY
 
@@ -77,7 +79,7 @@ class Diagnosis:
     def of(self, patient: Patient) -> Iterator[Finding]:
         for found in self.test(patient):
             harm = found.harm if found.harm > Harm.COSTLY else self.harm
-            yield Finding(found.cause, found.evidence, found.mend, found.weight, self.code, harm)
+            yield replace(found, code=self.code, harm=harm)
 
 
 DIAGNOSES: list[Diagnosis] = []

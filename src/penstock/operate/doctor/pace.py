@@ -49,7 +49,7 @@ def growth(patient: Patient) -> Growth | None:
         return None
     if patient.fresh and now is not None and now.lag is not None and now.lag.total is not None:
         total = now.lag.total
-        if total.trend != "growing":
+        if total.trend != "growing" and not any(alert.get("alert") == "lag_growing" for alert in now.alerts):
             return None
         rates = f"{number(total.arrival_per_second or 0)} come a second, {number(total.read_per_second or 0)} are read"
         return Growth(rows, (f"{number(rows)} rows wait, and more with every batch: {rates}",))

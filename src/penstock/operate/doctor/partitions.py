@@ -27,6 +27,8 @@ AHEAD_SECONDS = 60.0
 OLD_SECONDS = 3600.0
 """A record that came just now and says that it is older than this has a wrong timestamp, or was sent again."""
 RECENT_SECONDS = 86_400.0
+CAUSES = ("under_provisioned", "slow_sink", "slow_state", "max_rows", "hot_partition", "burst", "run_failed", "killed")
+"""Diagnoses that say why a pipeline falls behind."""
 IDLE_SECONDS = 600.0
 """A job that committed nothing for less is not called dead, whatever waits."""
 
@@ -221,16 +223,28 @@ def burst(patient: Patient) -> Iterator[Finding]:
 @diagnosis(
     "behind",
     Harm.BEHIND,
-    "records wait, and nobody reads them: the pipeline was stopped, or a job committed nothing for long",
+    "records wait, and nobody reads them: the pipeline was stopped, or a job committed nothing for long; or more comes "
+    "than is read, and nothing else says why",
 )
 def behind(patient: Patient) -> Iterator[Finding]:
-    lag, now = patient.lag, patient.now
+    now = patient.now
+    lag = patient.lag or (now.lag if now else None)
     if lag is None or lag.rows <= FLOOR:
         return
     waits = f"{number(lag.rows)} rows wait, the oldest for {spoken(lag.seconds)}"
     if now is not None and patient.running is False and now.ended == "stopped":
         said = f"{patient.name} does not run: it was stopped {spoken(now.age(patient.at))} ago, and {waits}"
         yield Finding(said, (f"its last run ended {when(patient, now.at)}",), (command(patient, "run"),), weight=0.5)
+    grows, course = growth(patient), patient.course
+    if grows is not None:
+        busy = "" if course is None else f"; batches are in hand {course.busy:.0%} of the time"
+        yield Finding(
+            f"{patient.name} falls behind: {waits}",
+            (f"{grows.evidence[0]}{busy}", *grows.evidence[1:]),
+            (command(patient, "lag", "--watch") if patient.ours else "give the job more cores, or a shorter trigger",),
+            weight=0.4,
+            unless=CAUSES,
+        )
     found = patient.foreign
     if patient.ours or found is None or found.unfinished is not None or found.last_commit_at is None:
         return

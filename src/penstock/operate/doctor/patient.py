@@ -274,10 +274,15 @@ class Patient:
         query = self.foreign.query_id if self.foreign is not None and not self.ours else None
         found = {}
         for name, path in self.table_paths.items():
+            if self.ours and "://" not in path and not Path(path).exists() and not self._was_written(name):
+                continue  # the first batch will make it
             seen = self._look(f"table {name}", lambda path=path, name=name: tables.look_at(name, path, query))  # type: ignore[misc]
             if seen is not None:
                 found[name] = seen
         return found
+
+    def _was_written(self, name: str) -> bool:
+        return self.last is not None and name in self.last.last_written
 
     @cached_property
     def disks(self) -> list[Disk]:

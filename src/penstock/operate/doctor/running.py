@@ -235,3 +235,39 @@ def _what(phase: str) -> str:
         "tables": "in `tables` files are committed to Delta tables: a table's folder or its writer does not answer",
         "topics": "in `topics` records are sent in a transaction: a broker does not answer, or is slow",
     }.get(phase, f"`{phase}` writes small files to the state: its disk does not answer")
+
+
+SAY_MORE = {
+    "lag_growing": ("under_provisioned", "slow_sink", "slow_state", "max_rows", "hot_partition", "burst", "behind"),
+    "burst": ("max_rows", "under_provisioned", "hot_partition"),
+    "stuck_batch": ("waiting", "silent"),
+    "waiting": ("broker_away", "login", "disk_full", "stuck_batch"),
+}
+"""Alert -> diagnoses that name its cause, beside the one of the same name."""
+
+
+@diagnosis(
+    "alert_raised", Harm.WRONG, "the running process has raised an alert, and no other diagnosis names its cause"
+)
+def alert_raised(patient: Patient) -> Iterator[Finding]:
+    now = patient.now
+    for alert in now.alerts if now is not None and patient.fresh else ():
+        name = str(alert.get("alert"))
+        since = float(alert.get("since") or patient.at)
+        yield Finding(
+            f"the alert `{name}` is raised: {alert.get('text')}",
+            (f"since {when(patient, since)}", str(alert.get("cause"))),
+            (_next(patient, str(alert.get("next_step"))),),
+            weight=0.4,
+            unless=(name, *SAY_MORE.get(name, ())),
+            harm=Harm.BEHIND if name in SAY_MORE else Harm.WRONG,
+        )
+
+
+def _next(patient: Patient, step: str) -> str:
+    """What the alert says to do; but not to call the doctor, who is here."""
+    return (
+        command(patient, "lag", "--watch")
+        if "penstock doctor" in step
+        else step.replace("FILE", patient.file or "FILE")
+    )
