@@ -29,6 +29,8 @@ LEAST_SECONDS = 1.0
 GROWING_LOOKS = 5
 SLOW_STATE_SECONDS, SLOW_STATE_SHARE = 1.0, 0.3
 FEW_ROWS, OFTEN_SECONDS, MANY_BATCHES = 1000, 5.0, 60
+HELD_UP = ("broker_away", "login", "waiting", "stuck_batch", "silent", "disk_full", "table_unreadable")
+"""Diagnoses of what holds batches up: then it is not the number of cores."""
 FALLS_BACK = 1.05
 """More than this many times what is read must come before it is called falling behind."""
 
@@ -51,7 +53,10 @@ def growth(patient: Patient) -> Growth | None:
         total = now.lag.total
         if total.trend != "growing" and not any(alert.get("alert") == "lag_growing" for alert in now.alerts):
             return None
-        rates = f"{number(total.arrival_per_second or 0)} come a second, {number(total.read_per_second or 0)} are read"
+        comes, read = total.arrival_per_second, total.read_per_second
+        if comes is not None and read is not None and comes <= read:
+            return None  # it reads faster than records come: something held it up
+        rates = f"{number(comes or 0)} come a second, {number(read or 0)} are read"
         return Growth(rows, (f"{number(rows)} rows wait, and more with every batch: {rates}",))
     kept = patient.lags[-GROWING_LOOKS:]
     growing = [row for row in kept if row["trend"] == "growing"]
@@ -203,6 +208,7 @@ def under_provisioned(patient: Patient) -> Iterator[Finding]:
         tuple(evidence),
         _stronger(patient, slots, cores),
         weight=0.7,
+        unless=HELD_UP,
     )
 
 

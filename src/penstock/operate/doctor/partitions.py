@@ -13,7 +13,7 @@ from penstock.observe.metrics import Readings
 from penstock.observe.metrics_kept import readings_of
 from penstock.observe.trend import FLOOR
 from penstock.operate.doctor.finding import Finding, Harm, diagnosis
-from penstock.operate.doctor.pace import MOST, growth
+from penstock.operate.doctor.pace import HELD_UP, MOST, growth
 from penstock.operate.doctor.words import command, edit, set_topic, when
 from penstock.pace import hot as hot_law
 
@@ -243,7 +243,7 @@ def behind(patient: Patient) -> Iterator[Finding]:
             (f"{grows.evidence[0]}{busy}", *grows.evidence[1:]),
             (command(patient, "lag", "--watch") if patient.ours else "give the job more cores, or a shorter trigger",),
             weight=0.4,
-            unless=CAUSES,
+            unless=(*CAUSES, *HELD_UP),
         )
     found = patient.foreign
     if patient.ours or found is None or found.unfinished is not None or found.last_commit_at is None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from penstock.counting import counted, spoken
 from penstock.observe.alerting_known import OVERDUE
 from penstock.observe.metrics_kept import FIRST_SECONDS, USUAL_BATCHES
+from penstock.observe.trend import FLOOR
 from penstock.operate.doctor.finding import Finding, Harm, diagnosis
+from penstock.operate.doctor.pace import HELD_UP
 from penstock.operate.doctor.words import command, first_line, when
 
 if TYPE_CHECKING:
@@ -244,6 +246,7 @@ SAY_MORE = {
     "waiting": ("broker_away", "login", "disk_full", "stuck_batch"),
 }
 """Alert -> diagnoses that name its cause, beside the one of the same name."""
+OF_LAG = ("lag_growing", "burst", "hot_partition", "retention")
 
 
 @diagnosis(
@@ -253,13 +256,15 @@ def alert_raised(patient: Patient) -> Iterator[Finding]:
     now = patient.now
     for alert in now.alerts if now is not None and patient.fresh else ():
         name = str(alert.get("alert"))
+        if name in OF_LAG and (patient.lag is None or patient.lag.rows <= FLOOR):
+            continue  # it is over; alerts are calm for a minute before they say so
         since = float(alert.get("since") or patient.at)
         yield Finding(
             f"the alert `{name}` is raised: {alert.get('text')}",
             (f"since {when(patient, since)}", str(alert.get("cause"))),
             (_next(patient, str(alert.get("next_step"))),),
             weight=0.4,
-            unless=(name, *SAY_MORE.get(name, ())),
+            unless=(name, *SAY_MORE.get(name, ()), *(HELD_UP if name == "lag_growing" else ())),
             harm=Harm.BEHIND if name in SAY_MORE else Harm.WRONG,
         )
 
