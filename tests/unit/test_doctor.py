@@ -199,7 +199,7 @@ def test_a_pipeline_that_falls_behind_for_no_reason_that_is_known_is_told_all_th
     ward.tells(lag=ward.fell_behind(), ended="done")
     found = first(ward.report())
     assert (found.code, "p falls behind: " in found.cause) == ("behind", True), found
-    assert "51% of the time" in found.evidence[0]
+    assert "50% of the time" in found.evidence[0]
 
 
 def test_a_lag_that_was_worked_off_since_is_no_longer_a_cause(ward: Ward) -> None:
@@ -239,7 +239,6 @@ def test_rejects_are_told_with_their_leading_code(ward: Ward) -> None:
     ward.ran(30, every=10.0, rejected={"invalid_json": 600, "check:positive": 20})
     found = first(ward.report())
     assert (found.code, found.cause[:50]) == ("reject_rate", "12% of the records are rejected, most of them as i")
-    ward.ran(30, every=10.0, rejected={"invalid_json": 1}, ends=0.0)
     assert found.harm.word == "wrong"
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from penstock import Delta, Json, Kafka, Pipeline, Sink
+from penstock import Delta, Json, Kafka, Pipeline, Sink, files
 from penstock.ledger.lease import lease
+from penstock.observe import history
 from penstock.observe import now as present
 from penstock.observe.events import BatchCommitted
 from penstock.observe.history import History
@@ -31,6 +32,7 @@ class Ward:
     folder: Path
     sections: Mapping[str, Any] = field(default_factory=dict)
     past: Past = field(init=False)
+    _planted: list[tuple[float, Lag | tuple[BatchCommitted, int | None]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.past = Past(self.folder).run(3)
@@ -72,26 +74,34 @@ class Ward:
 
     def ran(self, batches: int, every: float, ends: float = 5.0, **batch: Any) -> None:
         """So many batches, one every so many seconds, the last of them some seconds ago: into the history."""
-        clock = Moving(time.time() - ends - every * (batches - 1))
-        kept = History(self.state, 30 * 86_400, clock)
+        began, limit = time.time() - ends - every * (batches - 1), batch.get("read_limit")
         for number in range(batches):
-            kept.batch(batch_of(number, **batch), 1, batch.get("read_limit"))
-            kept.tick(force=True)
-            clock.now += every
+            self._planted.append((began + number * every, (batch_of(number, **batch), limit)))
+        self._write()
 
     def fell_behind(self, every: float = 10.0, comes: int = 2000, reads: int = 1000) -> Lag:
         """An hour of lags in which more came than was read; gives the newest."""
-        kept, tracker, lag = History(self.state, 30 * 86_400), Tracker(), None
-        began = time.time() - 3600
+        tracker, lag, began = Tracker(), Lag(0.0), time.time() - 3600
         for number in range(int(3600 / every)):
             at = began + number * every
             ends = {("t", part): comes * (number + 1) // 2 for part in (0, 1)}
             stands = {("t", part): reads * (number + 1) // 2 for part in (0, 1)}
             lag = tracker.see(Measure(at=at, positions=stands, ends=ends))
-            kept.clock = lambda at=at: at
-            kept.lag(lag)
-        assert lag is not None
+            self._planted.append((at, lag))
+        self._write()
         return lag
+
+    def _write(self) -> None:
+        """All that was planted, in the order of time, by one writer: as a run does it, over midnight too."""
+        files.remove(history.folder_of(self.state).glob("????-??-??.*"))
+        clock = Moving(0.0)
+        kept = History(self.state, 30 * 86_400, clock)
+        for clock.now, planted in sorted(self._planted, key=lambda each: each[0]):
+            if isinstance(planted, Lag):
+                kept.lag(planted)
+            else:
+                kept.batch(planted[0], 1, planted[1])
+            kept.tick(force=True)
 
 
 @dataclass
