@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.observe.events import (
+    AlertRaised,
     BatchCommitted,
     BatchStarted,
     Event,
+    Paced,
     PhaseStarted,
     Progressed,
     RunEnded,
@@ -97,6 +99,20 @@ def busy() -> State:
     return after(begun(40), state, 411.0, 0.5)
 
 
+def raised(
+    name: str = "lag_growing", text: str = "orders: 12,000 rows behind, and more with every batch"
+) -> AlertRaised:
+    return AlertRaised(alert=name, text=text, value=1.0, pipeline="orders")
+
+
+def alerted() -> State:
+    """Two alerts, and a governor that holds batches down."""
+    pace = Paced(
+        batch_id=39, limit=8_000, before=10_000, reason="a batch took 12.5 s of 10 s", backlog=12_000, pipeline="orders"
+    )
+    return after([pace, raised(), raised("small_files", "lake: 60 files an hour, 20 KB each")], busy(), 413.0)
+
+
 def crowded() -> State:
     """Two hundred partitions, twenty sinks, thirty codes, names in many scripts."""
     sinks = {f"sink-{number:02}": "delta" if number % 3 else "kafka" for number in range(20)}
@@ -115,4 +131,5 @@ def hostile() -> State:
     batch = committed(0, rejected={HOSTILE: 5}, phases={HOSTILE: 1.0}, sinks={HOSTILE: {"version": 1, "rows": 5}})
     told = UnknownFields(batch_id=0, fields={HOSTILE: 3}, **NAME)
     events = [started(), told, batch, progressed({f"{HOSTILE}-0": 4}), *begun(1, phase=HOSTILE), waiting(HOSTILE)]
+    events += [raised(HOSTILE, HOSTILE), Paced(batch_id=1, limit=1, before=1, reason=HOSTILE, pipeline="orders")]
     return after(events, State(facts, 0.0))

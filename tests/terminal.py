@@ -28,6 +28,7 @@ class Screen:
         self.row = self.column = 0
         self.cursor_shown = True
         self.unknown: list[str] = []
+        self._before: tuple[list[list[str]], int, int] = ([[]], 0, 0)
 
     def feed(self, text: str) -> Screen:
         for match in TOKEN.finditer(text):
@@ -63,8 +64,20 @@ class Screen:
             self.cells[self.row] = []
         elif letter in "hl" and numbers == "?25":
             self.cursor_shown = letter == "h"
+        elif letter in "hl" and numbers == "?1049":
+            self._other_screen(letter == "h")
+        elif letter == "H" and not numbers:
+            self.row, self.column = self._top, 0
         elif letter != "m":
             self.unknown.append(f"{numbers}{letter}")
+
+    def _other_screen(self, begins: bool) -> None:
+        """A program may have a screen of its own; when it leaves, what was there before is there again."""
+        if begins:
+            self._before = self.cells, self.row, self.column
+            self.cells, self.row, self.column = [[]], 0, 0
+        else:
+            self.cells, self.row, self.column = self._before
 
     def _write(self, text: str) -> None:
         if text == "\r":

@@ -17,6 +17,7 @@ from rich.console import Console
 from tests.live_story import (
     HOSTILE,
     after,
+    alerted,
     begun,
     busy,
     committed,
@@ -40,6 +41,7 @@ GOLDEN = Path(__file__).parent / "golden_live"
 STORIES = {
     "starting": State(Facts("orders", {"lake": "delta"}, "/data/lake/orders_dead", 10.0), 0.0),
     "busy": busy(),
+    "alerted": alerted(),
     "crowded": crowded(),
     "hostile": hostile(),
     "waiting": after([started(), *begun(0), committed(0), progressed({"orders-0": 0}), waiting()]),

@@ -23,6 +23,7 @@ from penstock.cli import (
     run,
     schema,
     status,
+    top,
     ui,
     validate,
     version,
@@ -44,6 +45,7 @@ app.command()(preview.preview)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(lag.lag)
+app.command()(top.top)
 app.command()(doctor.doctor)
 app.command()(ui.ui)
 app.command()(audit.audit)

@@ -68,8 +68,9 @@ class Diary:
 
     @take.register
     def _(self, event: events.Waiting) -> None:
-        self.board.update(waiting=event.cause, waiting_since=time.time())
-        self._run("waiting", event.cause)
+        cause = _whole(event.cause)
+        self.board.update(waiting=cause, waiting_since=time.time())
+        self._run("waiting", cause)
 
     @take.register
     def _(self, event: events.Recovered) -> None:
@@ -83,8 +84,14 @@ class Diary:
 
     def ended(self, how: str, error: str = "") -> None:
         """The run is over: `done`, `stopped` or `failed`."""
+        error = _whole(error)
         self.board.update(ended=how, error=error, in_hand=None, waiting="", waiting_since=None)
         self._run(how, error)
 
     def _run(self, event: str, text: str) -> None:
         self.history.run(event, self.board.now.run, self.board.now.generation, text)
+
+
+def _whole(text: str) -> str:
+    """Half a character, as names of files may hold one, has no form in JSON: then nothing at all would be told."""
+    return text.encode("utf-8", "replace").decode()

@@ -107,11 +107,17 @@ def _(event: events.CodeChanged) -> str:
 def _(event: events.Paced) -> str:
     if not event.news:
         return ""
+    told = " ".join(paced(event))
+    return told if event.batch_id is None else f"pace: {told}"
+
+
+def paced(event: events.Paced) -> list[str]:
+    """What the governor holds and why, in parts; whether that is news or not."""
     if event.batch_id is None:
-        return f"{event.reason}: " + (f"up to {event.limit:,} rows a batch" if event.limit else "no batch reads rows")
+        return [f"{event.reason}:", f"up to {event.limit:,} rows a batch" if event.limit else "no batch reads rows"]
     was = f", was {event.before:,}" if event.before != event.limit else ""
-    text = f"pace: up to {event.limit:,} rows a batch{was} ({event.reason})"
-    return f"{text}; {_behind(event)}" if event.backlog else text
+    behind = [_behind(event)] if event.backlog else []
+    return [f"up to {event.limit:,} rows a batch{was}", f"({event.reason}){';' if behind else ''}", *behind]
 
 
 def _behind(event: events.Paced) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -20,12 +22,13 @@ from penstock.observe.live.words import (
     sparkline,
     start,
 )
-from penstock.observe.logs import printable
+from penstock.observe.logs import paced, printable
 
 CALM_SECONDS = 1.0
 """A pause between batches that is shorter is no idleness."""
 PHASES = ("intent", "pass", "conserve", "freeze", "tables", "topics", "outcome")
 LEAST_PHASE_SECONDS = 0.01
+MOST_ALERTS = 4
 TROUBLE, FINE, NOTICE = "red", "green", "magenta"
 """Colours that can be read on black and on white; every one of them stands beside a word that says the same."""
 
@@ -35,9 +38,11 @@ def head(state: State, width: int, now: float, glyphs: Glyphs) -> list[Text]:
     return [
         *_title(state, width, now, glyphs),
         *_in_hand(state, width, now),
+        *raised(state, now),
         *_speed(state, width, now, glyphs),
-        *_totals(state, width),
-        *_last_batch(state, width, glyphs),
+        *totals(state, width),
+        *last_batch(state, width, glyphs),
+        *pace(state, width),
     ]
 
 
@@ -104,20 +109,20 @@ def _speed(state: State, width: int, now: float, glyphs: Glyphs) -> list[Text]:
     return lines("rows/s", [rates, sparkline(state.rates, min(60, max(room, 10)), glyphs)], width)
 
 
-def _totals(state: State, width: int) -> list[Text]:
-    totals = state.totals
-    rejected, dropped, warned = (sum(by.values()) for by in (totals.rejected, totals.dropped, totals.warned))
+def totals(state: State, width: int) -> list[Text]:
+    sums = state.totals
+    rejected, dropped, warned = (sum(by.values()) for by in (sums.rejected, sums.dropped, sums.warned))
     others = {"dropped": dropped, "warned": warned}
     pieces: list[Piece] = [
-        f"{totals.read:,} read",
-        f"{totals.written:,} written",
+        f"{sums.read:,} read",
+        f"{sums.written:,} written",
         (f"{rejected:,} rejected", NOTICE if rejected else ""),
         *(f"{count:,} {word}" for word, count in others.items() if count),
     ]
     return lines("rows", pieces, width)
 
 
-def _last_batch(state: State, width: int, glyphs: Glyphs) -> list[Text]:
+def last_batch(state: State, width: int, glyphs: Glyphs) -> list[Text]:
     last, every = state.last, state.facts.every_seconds
     if last is None:
         return []
@@ -132,6 +137,24 @@ def _last_batch(state: State, width: int, glyphs: Glyphs) -> list[Text]:
         *(lines("", named, width) if named else []),
         *_late(state, width),
     ]
+
+
+def raised(state: State, now: float) -> list[Text]:
+    """A line for each alert that is raised; of many, the first, and how many there are."""
+    shown = list(state.alerts.values())[:MOST_ALERTS]
+    told = [f"{printable(each.name)} for {lasting(now - each.since)}: {printable(each.text)}" for each in shown]
+    more = [f"and {len(state.alerts) - MOST_ALERTS} more"] if len(state.alerts) > MOST_ALERTS else []
+    labels = ["ALERT" if len(state.alerts) == 1 else "ALERTS"]
+    return [
+        start(label).append(text, TROUBLE) for label, text in zip_longest(labels, [*told, *more], fillvalue="") if text
+    ]
+
+
+def pace(state: State, width: int) -> list[Text]:
+    """What the governor holds, and why."""
+    if state.pace is None or state.end:
+        return []
+    return lines("pace", [printable(part) for part in paced(state.pace)], width, gap=" ")
 
 
 def _late(state: State, width: int) -> list[Text]:

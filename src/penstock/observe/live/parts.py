@@ -29,6 +29,15 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Alarm:
+    """An alert that is raised."""
+
+    name: str
+    text: str
+    since: float
+
+
+@dataclass(frozen=True)
 class Note:
     """A happening worth a line."""
 

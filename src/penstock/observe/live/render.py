@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.text import Text
 
 from penstock.observe.live.head import head
-from penstock.observe.live.lists import lists
+from penstock.observe.live.lists import Section, lists
 from penstock.observe.live.state import State
 from penstock.observe.live.words import BLOCKS, Glyphs
 
@@ -18,8 +18,11 @@ BELOW = 3
 
 def render(state: State, width: int, height: int, now: float, glyphs: Glyphs = BLOCKS) -> Group:
     """The view as it is to be drawn now."""
-    upper = head(state, width, now, glyphs)
-    sections = lists(state, width, now, glyphs)
+    return composed(head(state, width, now, glyphs), lists(state, width, now, glyphs), width, height, glyphs)
+
+
+def composed(upper: Sequence[Text], sections: Sequence[Section], width: int, height: int, glyphs: Glyphs) -> Group:
+    """Lines that are always there above lists that share what room is left."""
     room = height - BELOW - len(upper) - sum(len(section.always) for section in sections)
     rows = shares(room, [section.wants for section in sections])
     lower = [line for section, count in zip(sections, rows, strict=True) for line in section.cut(count)]

@@ -9,7 +9,7 @@ from functools import singledispatch
 from penstock.observe import events
 from penstock.observe.events import BatchCommitted, Event
 from penstock.observe.live.facts import Facts
-from penstock.observe.live.parts import End, InHand, Note, Sunk, Totals, Wait
+from penstock.observe.live.parts import Alarm, End, InHand, Note, Sunk, Totals, Wait
 from penstock.observe.logs import say
 
 MOST_RATES = 60
@@ -38,6 +38,10 @@ class State:
     polled: bool = False
     """Whether the broker was asked: then what Spark says of the lag is older."""
     sinks: Mapping[str, Sunk] = field(default_factory=dict)
+    alerts: Mapping[str, Alarm] = field(default_factory=dict)
+    """Those that are raised, in the order in which they came."""
+    pace: events.Paced | None = None
+    """What the governor decided last."""
     waiting: Wait | None = None
     idle_since: float | None = None
     stopping: bool = False
@@ -73,7 +77,7 @@ def worth_a_line(event: Event) -> bool:
         return event.replayed
     told = events.CodeChanged | events.UnknownFields | events.RecordsLost | events.TableEvolved
     more = events.SchemaChanged | events.ProgressNotShown | events.Warned | events.Waiting | events.Recovered
-    return isinstance(event, told | more)
+    return isinstance(event, told | more | events.AlertRaised | events.AlertCleared)
 
 
 @singledispatch
@@ -130,6 +134,21 @@ def _(event: events.Progressed, state: State, now: float) -> State:
 @_change.register
 def _(event: events.LagMeasured, state: State, now: float) -> State:
     return replace(state, polled=True, lag={part.name: part.rows for part in event.lag.partitions})
+
+
+@_change.register
+def _(event: events.Paced, state: State, now: float) -> State:
+    return replace(state, pace=event)
+
+
+@_change.register
+def _(event: events.AlertRaised, state: State, now: float) -> State:
+    return replace(state, alerts={**state.alerts, event.alert: Alarm(event.alert, event.text, now)})
+
+
+@_change.register
+def _(event: events.AlertCleared, state: State, now: float) -> State:
+    return replace(state, alerts={name: alarm for name, alarm in state.alerts.items() if name != event.alert})
 
 
 @_change.register
