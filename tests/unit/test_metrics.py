@@ -99,8 +99,9 @@ def test_what_else_happens_is_counted() -> None:
     kept.take(SchemaChanged(pipeline="p", batch_id=1, topic="t", subject="s", old=1, new=2, action="park"))
     seen = kept.read()
     assert seen["restarts"] == {(): 1}
-    assert seen["pace_changes"] == {("up",): 1, ("same",): 1}
-    assert (seen["waits"], seen["rows_lost"], seen["schema_changes"]) == ({(): 1}, {(): 4}, {("park",): 1})
+    assert seen["pace_changes"] == {("up",): 1, ("down",): 0, ("same",): 1}, "known labels begin at 0"
+    assert (seen["waits"], seen["rows_lost"]) == ({(): 1}, {(): 4})
+    assert seen["schema_changes"] == {("read",): 0, ("park",): 1}
 
 
 def test_a_wait_is_counted_from_its_first_try_until_it_is_over() -> None:

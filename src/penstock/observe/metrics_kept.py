@@ -31,12 +31,20 @@ WATCHED_SECONDS, WATCHED_ARRIVALS = 3600.0, 30
 """Before it was watched so long, and records came at so many polls, nobody knows what silence is usual."""
 
 
+FROM_THE_START = {"pace_changes": ("up", "down", "same"), "schema_changes": ("read", "park")}
+"""Values of a label that are known before anything happens: they begin at 0, so that the first one shows as growth."""
+
+
 class Sums:
     """Counters by label. There are never many values: what comes late is counted together."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[Labels, float]] = {
-            name: {} if metric.labels else {(): 0.0} for name, metric in METRICS.items() if metric.kind == "counter"
+            name: dict.fromkeys(((label,) for label in FROM_THE_START.get(name, ())), 0.0)
+            if metric.labels
+            else {(): 0.0}
+            for name, metric in METRICS.items()
+            if metric.kind == "counter"
         }
 
     def add(self, name: str, value: float, *labels: str) -> None:
