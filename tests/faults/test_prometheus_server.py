@@ -93,7 +93,7 @@ def prometheus(folder: Path, pipeline: int) -> Iterator[Server]:
 
 
 @contextmanager
-def producing(make: Callable[[int], None]) -> Iterator[None]:
+def producing(make: Callable[[int], object]) -> Iterator[None]:
     """More records, again and again, while the block runs."""
     over = threading.Event()
 

@@ -61,7 +61,9 @@ class Shop:
             registry=RegistryOptions(folder="schemas", unknown_id_wait=Duration("1 millisecond")),
             decode=decode or Avro(),
             schema_changes=SchemaChanges(**changes),
-            sinks={"lake": Sink(to=Delta(table="./lake/t"))},
+            sinks={
+                "lake": Sink(to=Delta(table="./lake/t", writer="spark" if changes.get("widen") == "evolve" else "auto"))
+            },
         )
 
     def keeper(self, decode: Avro | None = None, **changes: Any) -> Keeper:
@@ -155,7 +157,7 @@ def test_an_id_that_nobody_knows_is_asked_for_then_rejected_and_not_asked_for_in
     assert keeper.meet({("orders", 404): 9}, 3)
     assert rows(keeper.format(), [framed(404, FIRST, {"id": 1, "name": None})])[1] == ["unknown_schema"]
     assert not keeper.meet({("orders", 404): 9}, 4)
-    keeper.missing.clear()  # some time later
+    keeper.asking._missing.clear()  # some time later
     shop.put(404, FIRST)
     assert keeper.meet({("orders", 404): 9}, 5)
     assert rows(keeper.format(), [framed(404, FIRST, {"id": 1, "name": None})])[1] == []
@@ -218,10 +220,10 @@ def test_a_stop_while_it_waits_rejects_nothing(shop: Shop) -> None:
     keeper = keeper_of(pipeline.model_copy(update={"registry": waiting}), lambda: Path(pipeline.state))
     assert keeper is not None
     keeper.open(["orders"])
-    keeper.stopping.set()
+    keeper.asking.stopping.set()
     with pytest.raises(Unavailable, match="stopped while it waited for the schema ids 404"):
         keeper.meet({("orders", 404): 1}, 0)
-    assert keeper.missing == {}
+    assert keeper.asking.missing == frozenset()
 
 
 def test_a_new_field_can_be_ignored(shop: Shop) -> None:
@@ -293,6 +295,44 @@ def test_a_topic_that_joins_later_brings_its_columns_by_the_same_policy(shop: Sh
     shop.put(3, record(other=LONG), "third-value")
     keeper.meet({("third", 3): 1}, 5)
     assert "/id (BIGINT NOT NULL) does not fit: not there" in keeper.reader.writers["third", 3].parked
+
+
+def test_a_topic_that_joins_widens_a_column_and_its_ignored_fields_stay_out(shop: Shop) -> None:
+    shop.put(1, record(id="int", name=OPTIONAL))
+    keeper = shop.keeper(add="ignore", widen="evolve")
+    returned = shop.put(2, record(id=LONG, reason=TEXT), "returns-value")
+    keeper.meet({("returns", 2): 1}, 4)
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `name` STRING", "wider, and no column more"
+    made, codes = rows(keeper.format(), [framed(2, returned, {"id": 2**40, "reason": "torn"})], "returns")
+    assert (made, codes) == ([{"id": 2**40, "name": None}], [])
+
+
+def test_a_field_that_was_ignored_is_not_brought_in_by_a_later_change(shop: Shop) -> None:
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "a", "type": "int"}]}
+    shop.put(1, record(id=LONG, inner=inner))
+    keeper = shop.keeper(add="ignore", widen="evolve")
+    more = {**inner, "fields": [*inner["fields"], {"name": "b", "type": "string"}]}
+    shop.put(2, record(id=LONG, inner=more, reason=TEXT), "returns-value")
+    keeper.meet({("returns", 2): 1}, 4)
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `inner` STRUCT<`a`: INT NOT NULL> NOT NULL"
+    wider = {**inner, "fields": [{"name": "a", "type": LONG}, {"name": "b", "type": "string"}]}
+    third = shop.put(3, record(id=LONG, inner=wider, reason=TEXT, more=OPTIONAL), "returns-value")
+    keeper.meet({("returns", 3): 1}, 5)
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `inner` STRUCT<`a`: BIGINT NOT NULL> NOT NULL"
+    value = {"id": 3, "inner": {"a": 2**40, "b": "x"}, "reason": "torn", "more": None}
+    made, codes = rows(keeper.format(), [framed(3, third, value)], "returns")
+    assert (made, codes) == ([{"id": 3, "inner": {"a": 2**40}}], [])
+
+
+def test_a_struct_of_a_topic_that_joins_is_compared_field_by_field(shop: Shop) -> None:
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "a", "type": "int"}]}
+    items = {"type": "array", "items": inner}
+    shop.put(1, record(id=LONG, items=items))
+    keeper = shop.keeper()
+    other = {**inner, "fields": [{"name": "a", "type": LONG}, {"name": "b", "type": "string"}]}
+    shop.put(2, record(id=LONG, items={"type": "array", "items": other}), "returns-value")
+    keeper.meet({("returns", 2): 1}, 4)
+    assert "/items/[]/a becomes wider: INT to BIGINT" in keeper.reader.writers["returns", 2].parked
 
 
 def test_an_older_version_is_no_change(shop: Shop) -> None:

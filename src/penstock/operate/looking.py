@@ -58,7 +58,7 @@ class Look:
         if self.keeper is None:
             return flow
         ids = ids_in(records)
-        self.keeper.waited |= {number for _, number in ids}  # nobody waits in front of a look
+        self.keeper.asking.waited |= {number for _, number in ids}  # nobody waits in front of a look
         self.keeper.meet(dict.fromkeys(ids, 1), 0)
         return learn(self.pipeline, self.session, self.keeper.format(closed=True))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import SchemaRefused
 from penstock.schemas.contract import Change, Schema
 from penstock.schemas.policy import Judgement, judge, spoken
-from penstock.schemas.rowtype import grown, joining
+from penstock.schemas.rowtype import joining, taking
 from penstock.sql.expression import read_expression, read_value
 from penstock.sql.query import read_query
 
@@ -110,7 +110,8 @@ def _gained(keeper: Keeper, before: Schema | None, new: Schema, judged: Judgemen
         return
     mine = new if before is None else keeper.codec.evolved(before, new, judged.taken)
     known = {field.name: field.ddl() for field in keeper.reader.fields}
-    for field in grown(keeper.reader.fields, keeper.codec.fields(mine)):
+    had = None if before is None else keeper.codec.fields(before)
+    for field in taking(keeper.reader.fields, had, keeper.codec.fields(mine), judged.ignored):
         if known.get(field.name) != field.ddl():
             yield field.ddl()
 

@@ -7,7 +7,6 @@ asked for again: a registry that is away holds up only what was never seen.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -15,16 +14,13 @@ from penstock.errors import SchemaRefused, SchemaStopped, Unavailable
 from penstock.formats.framed import Framed, Named, RegistryDecode
 from penstock.observe.events import Emit, SchemaChanged
 from penstock.pipeline import Pipeline
+from penstock.schemas.asking import MOST_ASKED, Asking
 from penstock.schemas.cache import Kept
 from penstock.schemas.contract import BARE, Change, Reader, Schema, Writer
 from penstock.schemas.policy import Judgement, judge, spoken
-from penstock.schemas.rowtype import grown, joining, united
+from penstock.schemas.rowtype import joining, taking, united
 from penstock.schemas.shelf import News, Shelf, reader_of
 
-MOST_ASKED = 1000
-"""Unknown ids that one batch asks for: random bytes must not become a flood of calls."""
-MISSING_SECONDS = 60.0
-"""How long an id that the registry does not know is taken as missing without asking again."""
 MOST_VERSIONS = 50
 """Versions of a subject that are learned at the first start; older ones when records of them come."""
 
@@ -43,16 +39,12 @@ class Keeper:
         self.options: RegistryDecode = pipeline.decode
         self.codec = self.options.codec()
         self.policy = pipeline.schema_changes
-        self.stopping = stopping or threading.Event()
+        self.asking = Asking(pipeline, registry, stopping or threading.Event())
         self.reader = Reader(())
-        self.missing: dict[int, float] = {}
-        self.waited: set[int] = set()
 
     def format(self, *, closed: bool = False) -> Framed:
         """The format with all that is known now."""
-        now = time.monotonic()
-        missing = frozenset(number for number, since in self.missing.items() if now - since < MISSING_SECONDS)
-        return Framed(self.options, self.reader, missing, closed)
+        return Framed(self.options, self.reader, self.asking.missing, closed)
 
     # at the start
 
@@ -154,13 +146,13 @@ class Keeper:
 
     def meet(self, strange: Strange, batch_id: int) -> bool:
         """Look up these topics and schema ids. True if some are new: the pass that met them is void."""
-        fresh = self.format().missing
+        fresh = self.asking.missing
         wanted = {key: count for key, count in strange.items() if key[1] not in fresh}
         wanted = {key: count for key, count in wanted.items() if key not in self.reader.writers}
         if not wanted:
             return False
         ordered = sorted(wanted, key=lambda key: (-wanted[key], key))[:MOST_ASKED]
-        found = self._looked_up({number for _, number in ordered})
+        found = self.asking.found({number for _, number in ordered})
         new = sorted((key for key in ordered if key[1] in found), key=lambda key: (key[1], key[0]))  # the oldest first
         while new:
             news = [self._met(topic, found[number], batch_id) for topic, number in new]
@@ -170,38 +162,6 @@ class Keeper:
                 key for key in new if key not in self.reader.writers
             ]  # another process was first: on top of its word
         return True
-
-    def _looked_up(self, numbers: set[int]) -> dict[int, Schema]:
-        """The schemas that the registry has. What it has not, it gets some time for: it may be a replica behind."""
-        found: dict[int, Schema] = {}
-        wait = self.pipeline.registry.unknown_id_wait.seconds if self.pipeline.registry is not None else 0.0
-        deadline = time.monotonic() + (wait if numbers - self.waited else 0.0)
-        while True:
-            for number in sorted(numbers - set(found)):
-                try:
-                    found[number] = self.registry.by_id(number)
-                except LookupError:
-                    continue
-            left = numbers - set(found)
-            pause = min(max(1.0, len(left) * 0.05), deadline - time.monotonic())
-            if not left or pause <= 0:
-                break
-            if self.stopping.wait(pause):
-                raise self._stopped(left)
-        if len(self.missing) + len(left) > 10 * MOST_ASKED:
-            self.missing.clear()
-        self.missing |= dict.fromkeys(left, time.monotonic())
-        self.waited = (self.waited if len(self.waited) < 10 * MOST_ASKED else set()) | left
-        return found
-
-    def _stopped(self, left: set[int]) -> Unavailable:
-        """Nothing is rejected because somebody had no time to wait."""
-        some = ", ".join(map(str, sorted(left)[:5]))
-        return Unavailable(
-            f"{self.pipeline.name}: stopped while it waited for the schema ids {some}, which {self.registry.place} "
-            "does not know.",
-            data="Nothing of this batch is visible; it comes again with the next run.",
-        )
 
     def _met(self, topic: str, schema: Schema, batch_id: int) -> News:
         """Decide on a schema that was never read before in this topic."""
@@ -265,9 +225,8 @@ class Keeper:
             mine = self.codec.evolved(before, schema, judged.taken)
         else:
             return self.reader
-        fields = self.reader.fields
-        if before is not None or judged.taken:
-            fields = grown(fields, self.codec.fields(mine))
+        had = None if before is None else self.codec.fields(before)
+        fields = taking(self.reader.fields, had, self.codec.fields(mine), judged.ignored)
         return replace(self.reader, fields=fields, readers={**self.reader.readers, subject: mine})
 
     def _joining(self, subject: str, schema: Schema) -> Judgement:

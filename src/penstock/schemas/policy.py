@@ -27,6 +27,11 @@ class Judgement:
     """Those that decided, where the records are not read."""
 
     @property
+    def ignored(self) -> tuple[Change, ...]:
+        """Those that the columns are not to take, though the records are read."""
+        return tuple(change for change in self.changes if change not in self.taken)
+
+    @property
     def words(self) -> str:
         """Why the records are not read, in one sentence."""
         told = "; ".join(spoken(change) for change in self.because[:SHOWN])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from penstock.errors import SchemaRefused
@@ -81,28 +81,73 @@ def grown(before: Fields, subject: Fields) -> Fields:
     return (*kept, *(replace(field, nullable=True) for field in subject if field.name not in known))
 
 
-def joining(before: Fields, subject: Fields) -> Iterator[Change]:
+def taking(row: Fields, before: Fields | None, after: Fields, ignored: Iterable[Change]) -> Fields:
+    """The row type with what the policy takes of a subject whose columns were `before` and are `after`.
+
+    Of one that joins (`before` is None) the ignored fields stay out. Of one that is known, so do those that it had
+    before and that the row type lacks: they were ignored then, and another change does not bring them in.
+    """
+    if before is None:
+        left_out = {change.path for change in ignored if change.kind == "add"}
+    else:
+        left_out = set(_paths(before)) - set(_paths(row))
+    return grown(row, _without(after, left_out))
+
+
+def joining(before: Fields, subject: Fields, at: str = "") -> Iterator[Change]:
     """What the row type would have to bear for a subject that joins, in the words of `Codec.changes`."""
     known = {field.name: field for field in before}
     spelled = {field.name.lower() for field in before}
     theirs = {field.name: field for field in subject}
     for name, field in theirs.items():
-        if name not in known:
-            clash = name.lower() in spelled
-            words = "spelled like another column but for its case" if clash else str(field.type)
-            yield Change("incompatible" if clash else "add", f"/{name}", "", words)
+        if name in known:
+            yield from _differing(known[name], field, f"{at}/{name}")
             continue
-        kind, mine = common(known[name].type, field.type), known[name].type
-        if kind is None:
-            yield Change("incompatible", f"/{name}", str(mine), f"it is {field.type} here")
-        elif kind != mine:
-            nested = mine.name in ("STRUCT", "ARRAY", "MAP")
-            yield Change("add" if nested else "widen", f"/{name}", str(mine), str(kind))
-        if field.nullable and not known[name].nullable:
-            yield Change("widen", f"/{name}", f"{mine} NOT NULL", str(mine))
+        clash = name.lower() in spelled
+        words = "spelled like another column but for its case" if clash else str(field.type)
+        yield Change("incompatible" if clash else "add", f"{at}/{name}", "", words)
     for name, field in known.items():
         if name not in theirs and not field.nullable:
-            yield Change("incompatible", f"/{name}", f"{field.type} NOT NULL", "not there")
+            yield Change("incompatible", f"{at}/{name}", f"{field.type} NOT NULL", "not there")
+
+
+def _differing(mine: Field, theirs: Field, at: str) -> Iterator[Change]:
+    yield from _of_types(mine.type, theirs.type, at)
+    if theirs.nullable and not mine.nullable:
+        yield Change("widen", at, f"{mine.type} NOT NULL", str(mine.type))
+
+
+def _of_types(mine: Type, theirs: Type, at: str) -> Iterator[Change]:
+    if mine.name == theirs.name == "STRUCT":
+        yield from joining(mine.fields, theirs.fields, at)
+    elif mine.name == theirs.name and mine.element is not None and theirs.element is not None:
+        yield from _of_types(mine.element, theirs.element, f"{at}/[]")
+    elif (kind := common(mine, theirs)) is None:
+        yield Change("incompatible", at, str(mine), f"it is {theirs} here")
+    elif kind != mine:
+        yield Change("widen", at, str(mine), str(kind))
+
+
+def _paths(fields: Fields, at: str = "") -> Iterator[str]:
+    """Where each field is, those of structs too; as `joining` names them."""
+    for field in fields:
+        yield f"{at}/{field.name}"
+        inner, inside = field.type, f"{at}/{field.name}"
+        while inner.element is not None:
+            inner, inside = inner.element, f"{inside}/[]"
+        yield from _paths(inner.fields, inside)
+
+
+def _without(fields: Fields, paths: Collection[str], at: str = "") -> Fields:
+    """These fields but for the ones at the paths."""
+    kept = (field for field in fields if f"{at}/{field.name}" not in paths)
+    return tuple(replace(field, type=_type_without(field.type, paths, f"{at}/{field.name}")) for field in kept)
+
+
+def _type_without(kind: Type, paths: Collection[str], at: str) -> Type:
+    if kind.element is not None:
+        return replace(kind, element=_type_without(kind.element, paths, f"{at}/[]"))
+    return replace(kind, fields=_without(kind.fields, paths, at)) if kind.fields else kind
 
 
 def _spelled_once(name: str, made: Mapping[str, Field], whose: Mapping[str, str], subject: str) -> None:
