@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -45,7 +45,15 @@ class Shop:
 
     def send(self, topic: str, schema: str, values: Iterable[dict[str, Any]]) -> None:
         """Records of this schema; each gets an id. The serializer registers the schema."""
+        self._send(topic, AvroSerializer(self.client, schema), values)
+
+    def sender(self, topic: str, schema: str) -> Callable[[Iterable[dict[str, Any]]], None]:
+        """The same, with the schema registered now: later the registry may be away."""
         serializer = AvroSerializer(self.client, schema)
+        serializer({"id": 0}, SerializationContext(topic, MessageField.VALUE))
+        return lambda values: self._send(topic, serializer, values)
+
+    def _send(self, topic: str, serializer: AvroSerializer, values: Iterable[dict[str, Any]]) -> None:
         context = SerializationContext(topic, MessageField.VALUE)
         for value in values:
             self.number += 1

@@ -395,3 +395,59 @@ def test_another_registry_decides_anew_because_its_ids_mean_other_schemas(shop: 
     assert columns(keeper) == "`id` BIGINT NOT NULL, `name` STRING"
     assert keeper.reader.writers == {}
     assert keeper.meet({("orders", 1): 1}, 0)
+
+
+ADDRESS = {"type": "record", "name": "Address", "namespace": "shop", "fields": [{"name": "city", "type": "string"}]}
+
+
+def with_address(kind: Any = "shop.Address") -> dict[str, Any]:
+    return record(id=LONG, address=kind)
+
+
+def test_types_of_other_files_in_the_folder_are_found_however_deep(shop: Shop) -> None:
+    (shop.folder / "schemas" / "types").mkdir()
+    country = {"type": "enum", "name": "Country", "namespace": "geo", "symbols": ["DE", "FR"]}
+    address = {**ADDRESS, "fields": [*ADDRESS["fields"], {"name": "country", "type": ["null", "geo.Country"]}]}
+    (shop.folder / "schemas" / "types" / "Country.avsc").write_text(json.dumps(country))
+    (shop.folder / "schemas" / "Address.avsc").write_text(json.dumps(address))
+    shop.put(1, with_address(["null", "shop.Address"]))
+    keeper = shop.keeper()
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `address` STRUCT<`city`: STRING NOT NULL, `country`: STRING>"
+    whole = with_address(
+        ["null", {**address, "fields": [address["fields"][0], {"name": "country", "type": ["null", country]}]}]
+    )
+    written = framed(1, whole, {"id": 1, "address": {"city": "Ulm", "country": "DE"}})
+    assert rows(keeper.format(), [written])[0] == [{"id": 1, "address": {"city": "Ulm", "country": "DE"}}]
+
+
+def test_a_type_of_the_subjects_own_folder_counts_before_that_of_the_whole_folder(shop: Shop) -> None:
+    zipped = {**ADDRESS, "fields": [{"name": "zip", "type": "string"}]}
+    (shop.folder / "schemas" / "Address.avsc").write_text(json.dumps(ADDRESS))
+    (shop.folder / "schemas" / "orders-value" / "Address.avsc").write_text(json.dumps(zipped))
+    shop.put(1, with_address())
+    assert "`zip`" in columns(shop.keeper())
+
+
+def test_avro_files_that_need_one_another_in_a_circle_are_refused(shop: Shop) -> None:
+    for name, other in (("A", "B"), ("B", "A")):
+        body = {"type": "record", "name": name, "fields": [{"name": "x", "type": ["null", other]}]}
+        (shop.folder / "schemas" / f"{name}.avsc").write_text(json.dumps(body))
+    shop.put(1, with_address("A"))
+    with pytest.raises(SchemaRefused, match=r"in a circle: A\.avsc needs B\.avsc needs A\.avsc"):
+        shop.keeper()
+
+
+def test_a_type_that_no_file_defines_is_named(shop: Shop) -> None:
+    shop.put(1, with_address("shop.Addres"))
+    (shop.folder / "schemas" / "Address.avsc").write_text(json.dumps(ADDRESS))
+    with pytest.raises(SchemaRefused, match=r"what the type `shop\.Addres` is .*a file like Addres\.avsc"):
+        shop.keeper()
+
+
+def test_a_type_that_two_files_define_differently_is_refused(shop: Shop) -> None:
+    other = {**ADDRESS, "fields": [{"name": "zip", "type": "string"}]}
+    (shop.folder / "schemas" / "Address.avsc").write_text(json.dumps(ADDRESS))
+    (shop.folder / "schemas" / "Other.avsc").write_text(json.dumps(other))
+    shop.put(1, with_address())
+    with pytest.raises(SchemaRefused, match=r"`shop\.Address` is defined twice, and differently"):
+        shop.keeper()

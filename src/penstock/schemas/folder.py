@@ -1,4 +1,7 @@
-"""A folder as a registry: `<subject>/<id>.avsc`, `.proto` or `.json`. The number is the id, and orders the versions."""
+"""A folder as a registry: `<subject>/<id>.avsc`, `.proto` or `.json`. The number is the id, and orders the versions.
+
+Types that several Avro files use stand in files of their own, under any name that is no number: see avro_names.py.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import SchemaRefused, Unavailable
+from penstock.schemas.avro_names import Neighbours
 from penstock.schemas.contract import Schema
 
 SUFFIXES: dict[str, Any] = {".avsc": "avro", ".proto": "protobuf", ".json": "json"}
@@ -89,6 +93,8 @@ class Folder:
         imported: dict[str, str] = {}
         if path.suffix == ".proto":
             self._imports(text, imported, ())
+        elif path.suffix == ".avsc":
+            imported = Neighbours(self.folder, path.parent, self._text).imported(text, path)
         return Schema(number, SUFFIXES[path.suffix], text, (), tuple(imported.items()))
 
     def _imports(self, text: str, imported: dict[str, str], above: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import tarfile
@@ -34,7 +35,7 @@ RUNNER = "apicurio-registry-app-3.0.9-runner.jar"
 @dataclass
 class Apicurio:
     """A registry that can be stopped and started again, as if it were away for a while; what it held is then gone,
-    unless it was only held up (`pause`)."""
+    unless it was only held up (`held_up`)."""
 
     port: int
     log: Path
@@ -70,6 +71,21 @@ class Apicurio:
             self.process.kill()
             self.process.wait()
             self.process = None
+
+    @contextmanager
+    def held_up(self) -> Iterator[None]:
+        """It takes connections and answers nobody while the block runs; what it holds is still there afterwards."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Let it answer again."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
 
 
 @contextmanager

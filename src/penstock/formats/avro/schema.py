@@ -139,7 +139,12 @@ class _Parser:
                 )
             if full in self.named:
                 return self.named[full]
-        raise refused(self.number, f"nothing says what the type `{name}` is")
+        short = name.rpartition(".")[2]
+        raise refused(
+            self.number,
+            f"nothing says what the type `{name}` is (in a registry that takes a reference, in a folder a file like "
+            f"{short}.avsc)",
+        )
 
     def _union(self, body: list[Any], space: str, depth: int) -> Node:
         branches = tuple(self.read(each, space, depth + 1) for each in body)
