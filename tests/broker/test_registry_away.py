@@ -21,7 +21,7 @@ from penstock.observe.events import BatchCommitted, Recovered, SchemaChanged, Wa
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka
 from penstock.testing.registry import Apicurio, apicurio
-from penstock.testing.runs import Told, running
+from penstock.testing.runs import running
 from tests.broker.schema_shop import ID, Shop, avro_case, optional, record, table
 
 if TYPE_CHECKING:
