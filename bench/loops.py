@@ -134,6 +134,11 @@ def _parsed(values: list[bytes], places: list[int]) -> tuple[list[pa.Table], lis
     return [table], places, []
 
 
+def drained(job: Job, rows: Callable[[Messages], Split]) -> None:
+    """The whole topic into the two tables, by this decoder, in one process."""
+    _drain(job, rows, None, "0")
+
+
 def _drain(job: Job, rows: Callable[[Messages], Split], half: int | None, name: str) -> None:
     good: list[pa.RecordBatch] = []
     letters: list[pa.RecordBatch] = []
@@ -156,7 +161,7 @@ def _with_lineage(batch: pa.RecordBatch, messages: Messages) -> pa.RecordBatch:
         pa.array([message.partition() for message in messages], pa.int32()),
         pa.array([message.offset() for message in messages], pa.int64()),
     ]
-    return pa.RecordBatch.from_arrays([*batch.columns, *told], schema=pa.schema([*FIELDS, *LINEAGE]))
+    return pa.RecordBatch.from_arrays([*batch.columns, *told], schema=pa.schema([*batch.schema, *LINEAGE]))
 
 
 def _letters(messages: Messages) -> pa.RecordBatch:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any
 
 from bench.job import Job
 from penstock import DeadLetters, Delta, Json, Kafka, Pace, Pipeline, Sink
 from penstock.dev.payments import SCHEMA
+from penstock.schemas.options import RegistryOptions
 
 CHECKS: list[dict[str, Any]] = [
     {"name": "positive_amount", "rule": "amount > 0"},
@@ -25,6 +28,24 @@ def checked(job: Job) -> None:
     _run(job, checks=CHECKS, steps=STEPS)
 
 
+def avro(job: Job) -> None:
+    """Framed Avro, by a registry."""
+    from penstock.formats.avro import Avro
+
+    _run(replace(job, topic="payments-avro"), decode=Avro(), registry=_registry())
+
+
+def protobuf(job: Job) -> None:
+    """Framed Protobuf, by a registry."""
+    from penstock.formats.protobuf import Protobuf
+
+    _run(replace(job, topic="payments-protobuf"), decode=Protobuf(), registry=_registry())
+
+
+def _registry() -> RegistryOptions:
+    return RegistryOptions(url=os.environ["BENCH_REGISTRY"])
+
+
 def _run(job: Job, **sections: Any) -> None:
     from penstock.engine.run import RunOptions, run
     from penstock.observe.events import nowhere
@@ -33,11 +54,10 @@ def _run(job: Job, **sections: Any) -> None:
         name="bench",
         folder=job.folder,
         source=Kafka(brokers=(job.bootstrap,), topics=(job.topic,)),
-        decode=Json(schema=SCHEMA),
         sinks={"lake": Sink(to=Delta(table=str(job.table)))},
         dead_letters=DeadLetters(delta=str(job.dead_letters)),
         pace=Pace(max_rows=job.batch_rows),
-        **sections,
+        **{"decode": Json(schema=SCHEMA), **sections},
     )
     settle(pipeline)
     run(pipeline, RunOptions(once=True), nowhere, spark=job.spark)

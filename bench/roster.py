@@ -23,7 +23,7 @@ class Variant:
     """Runs in the environment of the other frameworks (requirements-peers.lock)."""
     counted: bool = True
     """Leaves tables that can be counted; a limit leaves none."""
-    group: Literal["main", "checks", "limit"] = "main"
+    group: Literal["main", "checks", "limit", "registry"] = "main"
 
     def find(self) -> Callable[[Job], None]:
         module, _, name = self.drain.partition(":")
@@ -50,5 +50,13 @@ ROSTER = {
     ),
     "N": Variant("limit: Spark reads alone", "bench.scripts:nowhere", "penstock", counted=False, group="limit"),
     "C": Variant("limit: confluent-kafka reads", "bench.loops:reads", counted=False, group="limit"),
+    "AL": Variant(
+        "a loop: confluent-kafka, AvroDeserializer, deltalake", "bench.registry_loops:avro", group="registry"
+    ),
+    "AP": Variant("penstock, Avro", "bench.ours:avro", "penstock", group="registry"),
+    "GL": Variant(
+        "a loop: confluent-kafka, ProtobufDeserializer, deltalake", "bench.registry_loops:protobuf", group="registry"
+    ),
+    "GP": Variant("penstock, Protobuf", "bench.ours:protobuf", "penstock", group="registry"),
 }  # fmt: skip
 QUICK = ("T", "S", "P")

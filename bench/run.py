@@ -18,7 +18,7 @@ from bench.lane import Lane
 from bench.roster import ROSTER
 from bench.topic import BAD_SHARE, PARTITIONS, Truth, fill
 
-BASES = ("T", "S", "L", "TC")
+BASES = ("T", "S", "L", "TC", "AL", "GL")
 """Whom the others are compared with."""
 FIRST = -1
 """The number of the first round. Those before 1 are dropped: after one drain a JVM is still busy compiling."""
