@@ -26,7 +26,7 @@ def top(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Pipeline files. Without any, and without --state: those of this folder.",
             show_default=False,
         ),
