@@ -19,6 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from penstock.errors import SetupFailed
 from penstock.observe import now as present
 from penstock.observe.events import AlertRaised, BatchCommitted
+from penstock.operate.panorama import Panorama
+from penstock.operate.standings import Subject
+from penstock.spec import load_pipeline
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka, produce
 from penstock.testing.runs import run_once, running
@@ -99,9 +102,16 @@ def test_prometheus_and_a_webhook_see_a_live_pipeline(
             seen = scraped(port)
             wait_until(lambda: got, "the webhook was told")
             wait_until(lambda: _standing(case.state) == ["much"], "the alert stands in the state")
+            panorama = Panorama([Subject.of(load_pipeline(case.file), case.file.name)])
+            [alive] = panorama.look()
             taken = ids_case(tmp_path / "other", kafka.bootstrap, name, pipeline="q", observe=case.spec["observe"])
             with pytest.raises(SetupFailed, match=f"cannot be offered at 127.0.0.1:{port}"):
                 run_once(spark, taken)
+    assert (alive.state in ("idle", "working"), alive.lag_rows, alive.running) == (True, 0, True)
+    assert [alert["alert"] for alert in alive.alerts] == ["much"]
+    assert alive.rows_per_second > 0
+    assert alive.freshness_seconds is not None
+    assert [(each.state, each.running, each.lag_rows) for each in panorama.look()] == [("stopped", False, 0)]
     assert seen["penstock_rows_written_total", "lake"] == 30
     assert seen["penstock_rows_rejected_total", "wrong_type"] == 1
     assert seen["penstock_files_written_total", ""] > 0
