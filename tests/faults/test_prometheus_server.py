@@ -154,20 +154,22 @@ def test_every_panel_of_the_dashboard_has_data_from_a_live_pipeline(kafka: DevKa
     port, asked = free_port(), questions()
     assert len(asked) > 30
     case = case_of(tmp_path, kafka.bootstrap, "prometheus-live", port)
+    left = list(asked)
+
+    def unanswered(but_for: str = "") -> list[str]:
+        left[:] = [each for each in left if not server.query(each)]
+        return [each for each in left if not but_for or but_for in each]
+
     with prometheus(tmp_path, port) as server:
+        produce(kafka.bootstrap, "prometheus-live", records(0)[:50])
         process = case.start()
         try:
+            process.wait_for("batch_committed")
+            wait_until(lambda: server.query('up{job="penstock"} == 1'), "Prometheus reads the pipeline")
+            wait_until(lambda: not unanswered("catch_up_seconds"), "it has caught up: soon it will never")
             with producing(lambda number: produce(kafka.bootstrap, "prometheus-live", records(number))):
-                process.wait_for("batch_committed")
-                wait_until(lambda: server.query('up{job="penstock"} == 1'), "Prometheus reads the pipeline")
-                left = list(asked)
-
-                def all_answered() -> bool:
-                    left[:] = [each for each in left if not server.query(each)]
-                    return not left or process.popen.poll() is not None
-
                 try:
-                    wait_until(all_answered, "every panel has data")
+                    wait_until(lambda: not unanswered() or process.popen.poll() is not None, "every panel has data")
                 except AssertionError as error:
                     raise AssertionError(f"no data for {left}") from error
                 assert left == [], process.text
