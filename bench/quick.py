@@ -23,7 +23,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         bench = Bench(asked.events, asked.batch_rows, folder, stack)
-        bench.rounds(asked.variants, asked.rounds)
+        bench.rounds(asked.variants or QUICK, asked.rounds)
     told = figures(bench.drains, bench.truth)
     print(f"\n{markdown(told, ('T', 'S', 'L'))}")
     if asked.json:
@@ -45,7 +45,7 @@ def _arguments() -> argparse.Namespace:
         "variants",
         nargs="*",
         choices=[*(name for name, each in ROSTER.items() if each.group != "registry"), []],
-        default=list(QUICK),
+        default=[],
         help="default: T S P",
     )
     return parser.parse_args()

@@ -74,7 +74,7 @@ def main() -> int:
     problems: list[str] = []
     with ExitStack() as stack:
         services = _services(stack)
-        for format_ in asked.formats:
+        for format_ in asked.formats or FORMATS:
             bench = RegistryBench(format_, asked.events, asked.batch_rows, services)
             bench.rounds(FORMATS[format_], asked.rounds)
             told[format_] = figures(bench.drains, bench.truth)
@@ -107,7 +107,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="measured rounds (default: 3)")
     parser.add_argument("--batch-rows", type=int, default=250_000, help="most rows of a batch (default: 250,000)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("formats", nargs="*", choices=[*FORMATS, []], default=list(FORMATS), help="default: both")
+    parser.add_argument("formats", nargs="*", choices=[*FORMATS, []], default=[], help="default: both")
     return parser.parse_args()
 
 
