@@ -166,7 +166,7 @@ def _of(request: Request, shop: Shop, number: str, make: Callable[[Shown], T | N
     """The answer about one pipeline: not made at all while nothing of it has changed."""
     shown = shop.find(number)
     if shown is None:
-        raise Missing(f"There is no pipeline `{number}` here. See all of them at /.")
+        raise Missing(f"There is no pipeline `{number}` here.")
     with shown.lock:
         change = present.change_of(shown)
         return _answer(request, change, lambda: make(shown))

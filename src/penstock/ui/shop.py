@@ -80,7 +80,7 @@ class Shop:
         with self._lock:
             for folder in self.folders:
                 for state in states_in(folder):
-                    if state not in self._by_state:
+                    if state.resolve() not in self._by_state:
                         self._add(named(state))
             return sorted(self._by_state.values(), key=lambda each: (each.name, each.id))
 
@@ -93,7 +93,7 @@ class Shop:
         return [folder for folder in self.folders if not states_in(folder)]
 
     def _add(self, subject: Subject, pipeline: Pipeline | None = None) -> None:
-        if subject.state in self._by_state:
+        if subject.state.resolve() in self._by_state:
             return
         base = slug(subject.name or subject.state.name)
         made, number = base, 1
@@ -101,7 +101,7 @@ class Shop:
             number += 1
             made = f"{base}-{number}"
         self._ids.add(made)
-        self._by_state[subject.state] = Shown(made, subject, pipeline)
+        self._by_state[subject.state.resolve()] = Shown(made, subject, pipeline)
 
 
 def slug(name: str) -> str:

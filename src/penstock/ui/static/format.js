@@ -13,7 +13,7 @@ export function short(value) {
   for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
     if (Math.abs(value) >= size) {
       const amount = value / (unit === "k" ? 1e3 : size);
-      return `${amount >= 100 ? amount.toFixed(0) : amount.toFixed(1)}${unit}`;
+      return `${amount >= 100 ? amount.toFixed(0) : amount.toFixed(1).replace(/\.0$/, "")}${unit}`;
     }
   }
   return whole.format(value);

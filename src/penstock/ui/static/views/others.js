@@ -17,7 +17,7 @@ export function schemasTab(data, ui, schemas) {
       h("pre", { class: "ddl", tabindex: 0 }, schemas.columns)]),
     panel("Changes", schemas.news.length ? h("ul", { class: "letters" }, schemas.news.map((each) =>
       h("li", { class: "letter" }, h("div", { class: "letter-head" }, badge(each.action, each.action === "park" ? "is-warn" : "is-ok"), h("span", { class: "mono" }, each.subject), h("span", { class: "faint" }, `schema ${each.before === null ? "new" : each.before} → ${each.after}`),
-        each.batch_id === null ? null : h("a", { href: `/p/${data.id}/batches/${each.batch_id}`, "data-link": "" }, `batch ${count(each.batch_id)}`), h("span", { class: "end faint" }, each.at)),
+        each.batch_id === null ? null : h("a", { href: `/p/${data.id}/batches/${each.batch_id}`, "data-link": "" }, `batch ${count(each.batch_id)}`), h("span", { class: "end faint" }, when(Date.parse(each.at) / 1000 || null))),
       each.changes.map((change) => h("p", { class: "detail mono" }, [change.kind, change.path, change.before ? `${change.before} → ${change.after}` : change.after].filter(Boolean).join("  "))))))
       : empty("No schema has changed since the first start.")),
   ];
