@@ -426,6 +426,14 @@ def test_a_folder_of_states_is_looked_at_again_and_ids_are_made_here(tmp_path: P
         assert [card["id"] for card in board.get("/pipelines")["pipelines"]] == ["orders", "orders-2"]
 
 
+def test_a_state_that_is_reached_by_two_paths_is_one_pipeline(tmp_path: Path) -> None:
+    state = KeptState(tmp_path, batches=1).write().state
+    (tmp_path / "link").symlink_to(state)
+    with dashboard([tmp_path / "link", state], [(Path("orders.yaml"), pipeline(tmp_path))]) as board:
+        [card] = board.get("/pipelines")["pipelines"]
+        assert card["id"] == "orders"
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
