@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,9 @@ from penstock.schemas.contract import Schema
 from penstock.testing.protobuf_shapes import OLD, RICH, NoRow, fill, mutated, random_schema, row_of
 
 RICH_SCHEMA, OLD_SCHEMA = Schema(1, "protobuf", RICH), Schema(2, "protobuf", OLD)
+MAPS = r"(map<[^>]*>|(repeated )?google\.protobuf\.(Struct|Value|ListValue)) \w+ = \d+;"
+WITHOUT_MAPS = Schema(3, "protobuf", re.sub(MAPS, "", RICH))
+"""Nothing of it must be looked through: no map, no closed enum."""
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -32,7 +36,8 @@ def decoder_of(schema: Schema, **how: Any) -> ProtobufDecoder:
 
 @pytest.fixture(scope="module")
 def decoders() -> dict[str, ProtobufDecoder]:
-    blind = decoder_of(RICH_SCHEMA)
+    blind = decoder_of(WITHOUT_MAPS)
+    assert not blind._must_look
     blind.looks = lambda: False  # type: ignore[method-assign]  # nothing unknown is left out beforehand
     return {"rich": decoder_of(RICH_SCHEMA), "old": decoder_of(OLD_SCHEMA), "blind": blind}
 
@@ -94,6 +99,13 @@ def test_mutated_messages_have_the_verdict_of_google(
     bodies = [mutated(body, rand) if rand.random() < 0.7 else body for body in good]
     bodies += [a + b for a, b in pairwise(good)]
     same(decoder.decode(pa.array(bodies, pa.binary())), decoder, bodies)
+
+
+def test_an_entry_of_a_map_that_holds_more_than_key_and_value_is_set_aside_in_every_step() -> None:
+    decoder = decoder_of(RICH_SCHEMA)
+    strange = bytes.fromhex("fa01057201ff0a00")  # counts: {"": ...} with a field 14 in the entry
+    for body in (b"", strange, strange):  # the first step is looked through anyhow
+        same(decoder.decode(pa.array([body], pa.binary())), decoder, [body])
 
 
 @settings(QUICK, max_examples=60)

@@ -93,6 +93,8 @@ _ALL = (
     # pace
     _gauge("batch_limit", "Most rows of the next batch, as the governor decided.", unit="rows", least=True),
     _counter("pace_changes", "Decisions of the governor, by what became of the limit: up, down, same.", "to", unit=""),
+    # State rows, state bytes and late rows come with stateful steps: Spark's progress has them (`stateOperators`), and
+    # `Progressed` is where they would join. Until there are such steps nobody knows them, so they are not declared.
     # the run
     _gauge("state", "1 for the state that the pipeline is in: starting, working, idle, waiting, paused, failed, ended.",
            "state"),

@@ -23,6 +23,7 @@ from penstock.formats.protobuf.indexes import Indexes, varint
 from penstock.formats.protobuf.messages import Messages, batch_class
 from penstock.formats.protobuf.readers import Flaw, columns_of, read_struct
 from penstock.formats.protobuf.shadow import MESSAGE, Shadow, add
+from penstock.formats.protobuf.types import is_map
 from penstock.formats.protobuf.unsound import missing, reason, unknown_of
 from penstock.formats.types import Field
 from penstock.rows import Verdict
@@ -62,7 +63,7 @@ class ProtobufDecoder:
         self.indexes = Indexes(writer, message) if framed else None
         self.one, self.many = GetMessageClass(message), batch_class(message, writer.pool)
         self.has_required = found_in(message, lambda field: bool(field.is_required))
-        self._closed = found_in(message, lambda field: field.enum_type is not None and field.enum_type.is_closed)
+        self._must_look = found_in(message, may_turn_unknown)
         self._steps, self.saw_unknown = 0, False
         self._to_fill = [needs_filling(field.type) for field in fields]
         shadow = Shadow()
@@ -72,10 +73,10 @@ class ProtobufDecoder:
         self._handler = shadow.handler(str(batch.name)) if row.field else None
 
     def looks(self) -> bool:
-        """Is this step to be looked through for what the schema does not name? It must be where an enum is closed: a
-        number that it does not name is unknown too, and only then left out."""
+        """Is this step to be looked through for what the schema does not name? It must be where a value that the schema
+        does name can turn out unknown: only then is it left out."""
         self._steps += 1
-        return self.rejecting or self._closed or self.saw_unknown or self._steps % LOOK_EVERY == 1
+        return self.rejecting or self._must_look or self.saw_unknown or self._steps % LOOK_EVERY == 1
 
     def decode(self, values: pa.Array) -> Decoded:
         """Decode every payload; `data` has a row for each, null where there is a verdict."""
@@ -287,6 +288,12 @@ def _wrapped(bodies: pa.Array) -> bytes:
     places = np.frombuffer(offsets, np.int32)[joined.offset : joined.offset + len(joined) + 1]
     whole: bytes = data.slice(int(places[0]), int(places[-1] - places[0])).to_pybytes()
     return whole
+
+
+def may_turn_unknown(field: FieldDescriptor) -> bool:
+    """Does Google's runtime set values of this field aside, as if they were unknown? A number that a closed enum does
+    not name, and an entry of a map that holds anything but its key and its value."""
+    return is_map(field) or (field.enum_type is not None and bool(field.enum_type.is_closed))
 
 
 def found_in(message: Descriptor, test: Callable[[FieldDescriptor], bool], seen: frozenset[str] = frozenset()) -> bool:
