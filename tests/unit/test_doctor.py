@@ -88,6 +88,15 @@ def test_a_process_that_was_killed_in_a_batch_leaves_half_of_it_and_that_is_safe
     assert found.mend[0].startswith("penstock run p.yaml")
 
 
+def test_a_batch_that_was_begun_and_that_nobody_finishes_is_told_without_a_word_of_the_process(ward: Ward) -> None:
+    ward.past.batch(until="freeze")
+    found = first(ward.report())
+    assert (found.code, found.evidence[0]) == (
+        "killed",
+        "batch 3 was begun and has no outcome; it is computed and frozen",
+    )
+
+
 def test_what_is_waited_for_is_the_cause(ward: Ward) -> None:
     with ward.held():
         ward.tells(waiting="sink lake: the disk is full.", waiting_since=time.time() - 60)
@@ -396,7 +405,7 @@ def test_a_disk_that_is_nearly_full_is_the_cause_of_a_wait(ward: Ward, tmp_path:
 def test_a_healthy_checkpoint_of_any_job_yields_nothing(tmp_path: Path) -> None:
     found = diagnose(of_checkpoint(checkpoint(tmp_path, 20, 20)))
     assert found.findings == ()
-    assert (found.seen, list(found.unseen)) == (("checkpoint", "disks"), ["brokers"])
+    assert (found.seen, list(found.unseen)) == (("checkpoint", "disks", "batches"), ["brokers"])
     assert "--brokers" in found.unseen["brokers"]
 
 
@@ -493,6 +502,48 @@ def test_a_diagnosis_that_cannot_be_made_is_named_and_the_others_are_made(
     found = ward.report()
     assert [each.code for each in found.findings] == ["reject_rate"]
     assert found.unseen[f"diagnosis {DIAGNOSES[0].code}"] == "RuntimeError: no such thing"
+
+
+HARM: dict[str, Callable[[Path], object]] = {
+    "gone": lambda path: path.unlink(),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "other bytes": lambda path: path.write_bytes(b"\xff\0{nonsense\n"),
+    "other JSON": lambda path: path.write_bytes(b'{"a": 1}'),
+}
+
+
+@pytest.mark.parametrize("how", HARM)
+def test_whatever_file_is_harmed_every_diagnosis_is_made(tmp_path: Path, how: str) -> None:
+    ward = Ward(tmp_path / "whole")
+    ward.ran(30, every=10.0)
+    ward.past.batch(until="lake")
+    ward.tells(lag=ward.fell_behind(), in_hand=InHand(3, time.time(), "tables", time.time()))
+    names = [path.relative_to(ward.folder) for path in ward.folder.rglob("*") if path.is_file()]
+    assert len(names) > 20
+    for name in names:
+        hurt = Path(shutil.copytree(ward.folder, tmp_path / "hurt", dirs_exist_ok=True))
+        HARM[how](hurt / name)
+        spark, table = hurt / "state" / "spark", str(hurt / "lake" / "lake")
+        for patient in (of_state(hurt / "state"), of_checkpoint(spark, tables=[table])):
+            found = diagnose(patient)
+            assert [each for each in found.unseen if each.startswith("diagnosis")] == [], (name, found.unseen)
+            assert found.findings or not patient.ours, f"{name} {how}: it was killed, whatever else"
+        shutil.rmtree(hurt)
+
+
+def test_a_ledger_that_is_damaged_is_told_before_the_rest(ward: Ward) -> None:
+    (ward.past.ledger().folder / "outcomes" / "2.json").write_text("{")  # type: ignore[union-attr]
+    found = ward.report()
+    assert [each.code for each in found.findings] == ["damaged_ledger"]
+    assert "restore the state folder" in found.findings[0].mend[0]
+
+
+def test_a_checkpoint_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path, 4, 4)
+    (folder / "metadata").unlink()
+    (folder / "metadata").mkdir()
+    found = first(diagnose(of_checkpoint(folder)))
+    assert (found.code, "cannot be read: IsADirectoryError" in found.cause) == ("damaged_checkpoint", True)
 
 
 def test_nothing_is_written_by_a_look(ward: Ward) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock import files
 from penstock.errors import Refused
 from penstock.ledger.ledger import generations
 from penstock.operate.doctor.patient import Patient
@@ -46,15 +47,10 @@ def of_state(state: Path, brokers: str | None = None, tables: Sequence[str] = ()
             data="Nothing was read or changed.",
             remedy="Of a checkpoint of any Spark job:  penstock doctor --checkpoint PATH",
         )
-    body = files.read_json(state / "ledger" / f"g{known[-1]}" / "generation.json") if known else None
-    body = body or {}
-    return Patient(
-        name=str(body.get("pipeline") or state.name),
-        state=state,
-        workplace=state,
-        brokers=_given(brokers),
-        table_paths=_paths(tables) or _told(body.get("sinks")),
-    )
+    made = Patient(name=state.name, state=state, workplace=state, brokers=_given(brokers), table_paths=_paths(tables))
+    body = made.generation or {}  # where it is damaged, that is a diagnosis
+    told = _told(body.get("sinks"))
+    return replace(made, name=str(body.get("pipeline") or state.name), table_paths=made.table_paths or told)
 
 
 def of_checkpoint(
@@ -65,7 +61,8 @@ def of_checkpoint(
         return of_state(checkpoint, brokers, tables)
     from penstock.operate.foreign import look
 
-    look(checkpoint)  # refuses what is no checkpoint
+    with suppress(OSError):  # one that may not be read is a diagnosis
+        look(checkpoint)  # refuses what is no checkpoint
     return Patient(
         name=str(checkpoint),
         checkpoint=checkpoint,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import Refused, SinkRefused, Unavailable
 from penstock.operate.doctor.finding import Finding, Harm, diagnosis
+from penstock.operate.doctor.patient import STRANGE
+from penstock.operate.doctor.words import command
 from penstock.paths import is_catalog_name
 
 if TYPE_CHECKING:
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
     explains=("run_failed", "stuck_batch", "behind", "records_gone"),
 )
 def damaged_checkpoint(patient: Patient) -> Iterator[Finding]:
-    found = patient.foreign
+    found, why = patient.foreign, patient.unseen.get("checkpoint")
+    if found is None and why is not None:
+        where = patient.checkpoint or patient.state
+        yield Finding(f"the checkpoint cannot be read: {why}", (f"{where}",), (f"ls -lR {where}",), weight=0.9)
     if patient.ours or found is None:
         return  # of ours the preflight knows more: see `refused`
     for each in found.findings:
@@ -36,6 +41,28 @@ def damaged_checkpoint(patient: Patient) -> Iterator[Finding]:
             weight=1.0 if each.grave else 0.3,
             harm=Harm.LOSS if each.grave else Harm.WRONG,
         )
+
+
+@diagnosis(
+    "damaged_ledger",
+    Harm.LOSS,
+    "a file of the ledger cannot be read, or holds something else than penstock writes",
+    explains=("run_failed", "killed", "behind"),
+)
+def damaged_ledger(patient: Patient) -> Iterator[Finding]:
+    _ = patient.ledger, patient.generation, patient.last, patient.unfinished  # looks at them
+    for part in ("ledger", "generation", "outcomes", "intents", "manifest"):
+        why = patient.unseen.get(part)
+        if why is not None:
+            yield Finding(
+                f"the ledger is damaged ({part}): {why}",
+                (f"the state is {patient.state}", "penstock writes these files whole, once, and never changes them"),
+                (
+                    "restore the state folder as a whole, from one moment",
+                    f"or go on from what the sinks hold:  {command(patient, 'checkpoint rebuild')}",
+                ),
+                weight=0.97,
+            )
 
 
 @diagnosis(
@@ -81,8 +108,10 @@ def refused(patient: Patient) -> Iterator[Finding]:
     except Unavailable as error:
         patient.unseen["preflight"] = error.what
     except Refused as error:
-        remedies = [line.strip() for line in error.remedy.splitlines()]
-        yield Finding(error.what, (error.data,) if error.data else (), tuple(remedies), weight=0.98)
+        remedies, same = [line.strip() for line in error.remedy.splitlines()], ("damaged_ledger",)
+        yield Finding(error.what, (error.data,) if error.data else (), tuple(remedies), weight=0.98, unless=same)
+    except STRANGE as error:
+        patient.unseen["preflight"] = f"{type(error).__name__}: {error}"  # what is damaged has a diagnosis of its own
 
 
 def _tables(patient: Patient) -> dict[str, Watermarked]:
@@ -97,8 +126,8 @@ def _tables(patient: Patient) -> dict[str, Watermarked]:
         sink = DeltaCommitter(name, path)
         try:
             sink.watermark("")
-        except SinkRefused as error:  # a table for Spark alone
-            patient.unseen[f"batches of table {name}"] = error.what
+        except (SinkRefused, Unavailable, *STRANGE) as error:  # a table for Spark alone, or one that cannot be read
+            patient.unseen[f"batches of table {name}"] = str(error).splitlines()[0]
         else:
             found[name] = sink
     return found

@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from penstock import files
 from penstock.errors import PenstockError
 from penstock.ledger.lease import holder
 from penstock.ledger.ledger import Ledger
-from penstock.ledger.records import Outcome
+from penstock.ledger.records import Intent, Outcome
 from penstock.observe import gaps, history
 from penstock.observe import now as present
 from penstock.observe.lag import Lag
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
 
 Seen = TypeVar("Seen")
+STRANGE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a file raises that holds something else than it should, or that may not be read."""
 PAST_SECONDS = 86_400.0
 MOST_PARTITIONS = 64
 """Partitions whose newest record is looked at."""
@@ -83,7 +86,7 @@ class Patient:
     def holder(self) -> dict[str, Any] | None:
         """The process that runs it now."""
         state = self.state
-        return None if state is None else self._look("lease", lambda: holder(state / "lease"))
+        return None if state is None else self.attempt("lease", lambda: holder(state / "lease"))
 
     @property
     def running(self) -> bool | None:
@@ -94,7 +97,7 @@ class Patient:
     def now(self) -> Now | None:
         """How it was when its process last told."""
         where = self.workplace
-        return None if where is None else self._look("now.json", lambda: present.read(where))
+        return None if where is None else self.attempt("now.json", lambda: present.read(where))
 
     @property
     def fresh(self) -> bool:
@@ -116,7 +119,7 @@ class Patient:
         where = self.workplace
         if where is None:
             return []
-        rows = self._look("history", lambda: history.read(where, kind, self.at - 30 * PAST_SECONDS).to_pylist()) or []
+        rows = self.attempt("history", lambda: history.read(where, kind, self.at - 30 * PAST_SECONDS).to_pylist()) or []
         newest = max((row["at"].timestamp() for row in rows), default=0.0)
         return [row for row in rows if row["at"].timestamp() > newest - PAST_SECONDS]
 
@@ -126,7 +129,7 @@ class Patient:
         if self.ours:
             return course.of_history(self.past)
         found = self.foreign
-        return None if found is None else course.of_checkpoint(found)
+        return None if found is None else self.attempt("batches", lambda: course.of_checkpoint(found))
 
     @cached_property
     def usual(self) -> Usual:
@@ -142,13 +145,30 @@ class Patient:
     @cached_property
     def ledger(self) -> Ledger | None:
         state = self.state
-        return None if state is None else self._look("ledger", lambda: Ledger.find(state, self.name))
+        return None if state is None else self.attempt("ledger", lambda: Ledger.find(state, self.name))
 
     @cached_property
     def last(self) -> Outcome | None:
         """The newest batch that is done."""
         ledger = self.ledger
-        return None if ledger is None else self._look("outcomes", ledger.last_outcome)
+        return None if ledger is None else self.attempt("outcomes", ledger.last_outcome)
+
+    @cached_property
+    def unfinished(self) -> tuple[Intent, bool] | None:
+        """The batch that was begun and has no outcome, and whether it is frozen."""
+        ledger, last = self.ledger, self.last
+        intent = None if ledger is None else self.attempt("intents", ledger.last_intent)
+        if ledger is None or intent is None or (last is not None and intent.batch_id <= last.batch_id):
+            return None
+        if "outcomes" in self.unseen:
+            return None  # its outcome may be the one that cannot be read
+        return intent, self.attempt("manifest", lambda: ledger.manifest(intent)) is not None
+
+    @cached_property
+    def generation(self) -> dict[str, Any] | None:
+        """Who the ledger says this is."""
+        path = None if self.ledger is None else self.ledger.folder / "generation.json"
+        return None if path is None else self.attempt("generation", lambda: files.read_json(path))
 
     @cached_property
     def foreign(self) -> Foreign | None:
@@ -156,13 +176,13 @@ class Patient:
         folder = self.checkpoint or (self.state / "spark" if self.state is not None else None)
         if folder is None or (self.state is not None and not folder.exists()):
             return None
-        return self._look("checkpoint", lambda: look(folder))
+        return self.attempt("checkpoint", lambda: look(folder))
 
     @cached_property
     def gaps(self) -> list[dict[str, Any]]:
         """Ranges that it went on without."""
         where = self.workplace
-        return [] if where is None else self._look("gaps", lambda: gaps.read(where).to_pylist()) or []
+        return [] if where is None else self.attempt("gaps", lambda: gaps.read(where).to_pylist()) or []
 
     # what the broker says
 
@@ -170,7 +190,7 @@ class Patient:
     def reach(self) -> Reach | None:
         """What came of knocking at the brokers; None where none are named, or none can be."""
         brokers = self.brokers
-        bootstrap = None if brokers is None else self._look("brokers", brokers)
+        bootstrap = None if brokers is None else self.attempt("brokers", brokers)
         if bootstrap is None:
             if brokers is None:
                 self.unseen["brokers"] = "nobody said where they are: --brokers HOST:PORT"
@@ -212,7 +232,7 @@ class Patient:
     @cached_property
     def lag(self) -> Lag | None:
         """How far behind it is now; where it cannot be measured, as the running process has just told."""
-        measured = None if self.cluster is None else self._look("lag", self._measured)
+        measured = None if self.cluster is None else self.attempt("lag", self._measured)
         told = self.now.lag if measured is None and self.now is not None and self.fresh else None
         return told if measured is None else measured
 
@@ -238,7 +258,7 @@ class Patient:
         if cluster is None:
             return None
         wanted = [name for name in (*self.topics, *self.written_topics) if self.reach and name in self.reach.topics]
-        return self._look("settings", lambda: reach.settings_of(cluster, wanted))
+        return self.attempt("settings", lambda: reach.settings_of(cluster, wanted))
 
     @cached_property
     def written_topics(self) -> list[str]:
@@ -264,7 +284,7 @@ class Patient:
             return []
         ends = {(part.topic, part.partition): part.end for part in lag.partitions if part.end > (part.start or 0)}
         some = dict(sorted(ends.items())[:MOST_PARTITIONS])
-        return self._look("newest records", lambda: reach.newest_records(cluster, some)) or []
+        return self.attempt("newest records", lambda: reach.newest_records(cluster, some)) or []
 
     # where it writes
 
@@ -276,7 +296,7 @@ class Patient:
         for name, path in self.table_paths.items():
             if self.ours and "://" not in path and not Path(path).exists() and not self._was_written(name):
                 continue  # the first batch will make it
-            seen = self._look(f"table {name}", lambda path=path, name=name: tables.look_at(name, path, query))  # type: ignore[misc]
+            seen = self.attempt(f"table {name}", lambda path=path, name=name: tables.look_at(name, path, query))  # type: ignore[misc]
             if seen is not None:
                 found[name] = seen
         return found
@@ -297,13 +317,13 @@ class Patient:
                 found.setdefault(there.stat().st_dev, Disk(str(there), what, usage.free, usage.total))
         return list(found.values())
 
-    def _look(self, what: str, read: Callable[[], Seen | None]) -> Seen | None:
+    def attempt(self, what: str, read: Callable[[], Seen | None]) -> Seen | None:
         """What is read, or nothing; then `unseen` says why."""
         from confluent_kafka import KafkaException
 
         try:
             found = read()
-        except (PenstockError, OSError, ValueError) as error:
+        except (PenstockError, *STRANGE) as error:
             self.unseen[what] = error.what if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}"
             return None
         except KafkaException as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from penstock.counting import counted, spoken
@@ -51,42 +52,49 @@ def run_failed(patient: Patient) -> Iterator[Finding]:
     explains=("retention", "behind"),
 )
 def killed(patient: Patient) -> Iterator[Finding]:
-    now = patient.now
-    if now is None or patient.running is not False or now.ended:
+    now, begun = patient.now, patient.unfinished
+    if patient.running is not False or (now is not None and now.ended) or (now is None and begun is None):
         return
-    hand = now.in_hand
-    found = patient.foreign
-    half = found.unfinished if found is not None else None
-    evidence = [f"process {now.pid} last told of itself {when(patient, now.at)}, and it did not end by itself"]
-    if hand is not None:
-        evidence.append(f"it was in batch {hand.batch_id}, phase `{hand.phase}`: offsets are ahead of commits")
-    elif half is not None:
-        evidence.append(f"batch {half} is planned and not committed: offsets are ahead of commits")
-    evidence += _half(patient)
+    batch = begun[0].batch_id if begun else now.in_hand.batch_id if now and now.in_hand else _planned(patient)
+    evidence = [*_last_words(patient), *_half(patient)]
+    if batch is not None:
+        evidence.append(f"batch {batch} is planned and not committed: offsets are ahead of commits")
     yield Finding(
         f"{patient.name} does not run: its process was killed"
-        + (f" in the middle of batch {hand.batch_id if hand else half}" if hand or half is not None else ""),
+        + ("" if batch is None else f" in the middle of batch {batch}"),
         tuple(evidence),
         (f"{command(patient, 'run')}  (safe: the batch is finished or done again, once)",),
         weight=0.95,
     )
 
 
+def _planned(patient: Patient) -> int | None:
+    return patient.foreign.unfinished if patient.foreign is not None else None
+
+
+def _last_words(patient: Patient) -> Iterator[str]:
+    now = patient.now
+    if now is not None:
+        yield f"process {now.pid} last told of itself {when(patient, now.at)}, and it did not end by itself"
+    if now is not None and now.in_hand is not None:
+        yield f"it was in batch {now.in_hand.batch_id}, phase `{now.in_hand.phase}`"
+
+
 def _half(patient: Patient) -> Iterator[str]:
     """Which sinks have the unfinished batch already."""
-    ledger, last = patient.ledger, patient.last
-    intent = ledger.last_intent() if ledger else None
-    if ledger is None or intent is None or (last is not None and intent.batch_id <= last.batch_id):
+    ledger, found = patient.ledger, patient.unfinished
+    if ledger is None or found is None:
         return
-    frozen = "it is computed and frozen" if ledger.manifest(intent) else "nothing of it is computed yet"
-    yield f"batch {intent.batch_id} was begun and has no outcome; {frozen}"
+    intent, frozen = found
+    far = "it is computed and frozen" if frozen else "nothing of it is computed yet"
+    yield f"batch {intent.batch_id} was begun and has no outcome; {far}"
     from penstock.sinks.contract import app_id
     from penstock.sinks.delta.committer import DeltaCommitter
 
     having = []
     for name in patient.tables:
-        sink = DeltaCommitter(name, patient.table_paths[name])
-        mark = sink.watermark(app_id(patient.name, ledger.generation, name))
+        sink, app = DeltaCommitter(name, patient.table_paths[name]), app_id(patient.name, ledger.generation, name)
+        mark = patient.attempt(f"batches of table {name}", partial(sink.watermark, app))
         if mark is not None and mark >= intent.batch_id:
             having.append(name)
     if having:
