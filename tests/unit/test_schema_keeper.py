@@ -324,6 +324,17 @@ def test_a_field_that_was_ignored_is_not_brought_in_by_a_later_change(shop: Shop
     assert (made, codes) == ([{"id": 3, "inner": {"a": 2**40}}], [])
 
 
+def test_what_was_ignored_of_a_topic_that_joined_is_taken_under_another_policy(shop: Shop) -> None:
+    returned = shop.put(2, record(id=LONG, reason=TEXT), "returns-value")
+    shop.keeper(add="ignore").meet({("returns", 2): 1}, 4)
+    keeper = shop.keeper(add="evolve")
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `name` STRING", "nothing is taken before there are records of it"
+    keeper.meet({("returns", 2): 1, ("orders", 1): 1}, 5)
+    assert columns(keeper) == "`id` BIGINT NOT NULL, `name` STRING, `reason` STRING"
+    made, codes = rows(keeper.format(), [framed(2, returned, {"id": 3, "reason": "torn"})], "returns")
+    assert (made, codes) == ([{"id": 3, "name": None, "reason": "torn"}], [])
+
+
 def test_a_struct_of_a_topic_that_joins_is_compared_field_by_field(shop: Shop) -> None:
     inner = {"type": "record", "name": "Inner", "fields": [{"name": "a", "type": "int"}]}
     items = {"type": "array", "items": inner}

@@ -18,7 +18,7 @@ from penstock.schemas.asking import MOST_ASKED, Asking
 from penstock.schemas.cache import Kept
 from penstock.schemas.contract import BARE, Change, Reader, Schema, Writer
 from penstock.schemas.policy import Judgement, judge, spoken
-from penstock.schemas.rowtype import joining, taking, united
+from penstock.schemas.rowtype import joining, lacking, taking, united
 from penstock.schemas.shelf import News, Shelf, reader_of
 
 MOST_VERSIONS = 50
@@ -61,12 +61,15 @@ class Keeper:
         """Go on where the last revision left off.
 
         Under another policy, or with another registry, whose ids mean other schemas, every schema is decided on anew
-        when it is met. The columns stay.
+        when it is met. The columns stay; a subject of which they lack something joins anew.
         """
         same = body["registry"] == self.registry.place and body["policy"] == self.policy.model_dump()
-        if not same and self.options.framing != "bare":
-            body = {**body, "writers": []}
-        self.reader = self._portable(reader_of(body, self.registry))
+        anew = not same and self.options.framing != "bare"
+        self.reader = self._portable(reader_of({**body, "writers": []} if anew else body, self.registry))
+        if anew:
+            row, readers = self.reader.fields, self.reader.readers
+            whole = {name: each for name, each in readers.items() if not lacking(row, self.codec.fields(each))}
+            self.reader = replace(self.reader, readers=whole)
 
     def _portable(self, reader: Reader) -> Reader:
         readers = {subject: self.codec.portable(schema) for subject, schema in reader.readers.items()}

@@ -87,11 +87,13 @@ def taking(row: Fields, before: Fields | None, after: Fields, ignored: Iterable[
     Of one that joins (`before` is None) the ignored fields stay out. Of one that is known, so do those that it had
     before and that the row type lacks: they were ignored then, and another change does not bring them in.
     """
-    if before is None:
-        left_out = {change.path for change in ignored if change.kind == "add"}
-    else:
-        left_out = set(_paths(before)) - set(_paths(row))
-    return grown(row, _without(after, left_out))
+    now = {change.path for change in ignored if change.kind == "add"}
+    return grown(row, _without(after, now if before is None else lacking(row, before)))
+
+
+def lacking(row: Fields, subject: Fields) -> set[str]:
+    """Where a subject has fields that the row type has not: they were ignored when they came."""
+    return set(_paths(subject)) - set(_paths(row))
 
 
 def joining(before: Fields, subject: Fields, at: str = "") -> Iterator[Change]:
