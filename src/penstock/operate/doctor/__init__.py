@@ -1,16 +1,20 @@
 """The doctor: what is wrong with a pipeline, or with any Spark job, the cause first, and what mends it.
 
-patient.py      what can be read, each part once; reach.py, course.py, tables.py: parts of it
+patient.py      what can be read, each part once: kept.py (on disk), and outside of it, by reach.py and tables.py
+course.py       how batches went lately; growth.py: whether it falls behind
+admission.py    how a patient comes in: by a file, a state folder, a checkpoint
 finding.py      what a diagnosis is, and in which order findings are told
-running.py      does it run: failed, killed, waiting, silent, stuck
-partitions.py   lost records, retention, hot partitions, clocks
+running.py      does it run: failed, killed, waiting, silent; stuck.py: a batch that hangs
 checkpoint.py   damaged files, ledger and tables that disagree
+losses.py       records that are lost, or about to be
+partitions.py   hot partitions, bursts, nobody who reads; clocks.py: wrong dates
 broker.py       brokers, logins, topics, permissions, the group
 machine.py      disks, jars, Java
 pace.py         falling behind; batches that are too many
 settings.py     topics and brokers that do not fit
 table.py        small files, long logs, properties
 rejects.py      rejected and parked records
+raised.py       alerts that nothing else speaks of
 """
 
 from __future__ import annotations
@@ -21,19 +25,25 @@ from typing import Any
 from penstock.operate.doctor import (
     broker,
     checkpoint,
+    clocks,
+    losses,
     machine,
     pace,
     partitions,
+    raised,
     rejects,
     running,
     settings,
+    stuck,
     table,
 )
 from penstock.operate.doctor.finding import DIAGNOSES, Diagnosis, Finding, Harm, ranked
 from penstock.operate.doctor.patient import Patient
 
 __all__ = ["DIAGNOSES", "Diagnosis", "Finding", "Harm", "Patient", "Report", "diagnose", "ranked"]
-FAMILIES = (running, checkpoint, partitions, broker, machine, pace, settings, table, rejects)
+FAMILIES = (
+    running, stuck, checkpoint, losses, partitions, clocks, broker, machine, pace, settings, table, rejects, raised,
+)  # fmt: skip
 """The files whose diagnoses are looked for."""
 FOUND = 5
 """The exit code where something was found."""

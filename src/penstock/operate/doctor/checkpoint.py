@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import Refused, SinkRefused, Unavailable
 from penstock.operate.doctor.finding import Finding, Harm, diagnosis
-from penstock.operate.doctor.patient import STRANGE
+from penstock.operate.doctor.kept import STRANGE
 from penstock.operate.doctor.words import command
 from penstock.paths import is_catalog_name
 
