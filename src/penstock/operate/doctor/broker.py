@@ -64,6 +64,30 @@ def _login(patient: Patient, found: Reach) -> Finding:
     )
 
 
+@diagnosis(
+    "advertised",
+    Harm.STANDS,
+    "brokers answer, and tell their clients addresses that cannot be reached from this machine",
+    explains=STOPS,
+)
+def advertised(patient: Patient) -> Iterator[Finding]:
+    for found in (patient.reach, *patient.sink_reaches):
+        if found is None or not found.lost:
+            continue
+        yield Finding(
+            f"{found.bootstrap} answers, but sends its clients to {', '.join(found.lost)}, where nobody does",
+            (
+                "a client asks the address it was given for the brokers, and then goes to those that it is told",
+                "those are what the brokers have as advertised.listeners",
+            ),
+            (
+                "set advertised.listeners of the brokers to addresses that this machine reaches",
+                "or use a listener whose addresses it reaches:  nc -vz " + found.lost[0].replace(":", " "),
+            ),
+            weight=0.93,
+        )
+
+
 @diagnosis("no_topic", Harm.STANDS, "a topic that is read or written is not there", explains=STOPS)
 def no_topic(patient: Patient) -> Iterator[Finding]:
     found = patient.reach

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from penstock.operate.doctor.patient import Patient
 
 GROWING_LOOKS = 5
-HELD_UP = ("broker_away", "login", "waiting", "stuck_batch", "silent", "disk_full", "table_unreadable")
+HELD_UP = ("broker_away", "advertised", "login", "waiting", "stuck_batch", "silent", "disk_full", "table_unreadable")
 """Diagnoses of what holds batches up: then it is not the number of cores."""
 FALLS_BACK = 1.05
 """More than this many times what is read must come before it is called falling behind."""

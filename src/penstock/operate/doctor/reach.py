@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 REACH_SECONDS = 5.0
 """How long a broker may take to answer before it counts as away."""
 ANSWER_SECONDS = 5.0
-Trouble = Literal["", "away", "login", "tls"]
+MOST_BROKERS, CONNECT_SECONDS = 5, 2.0
+"""So many brokers are tried, each for so long."""
+Trouble = Literal["", "away", "login", "tls", "advertised"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Reach:
     """What the client said of it."""
     topics: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Topic -> its partitions, as far as we may see them."""
+    lost: tuple[str, ...] = ()
+    """Addresses that the brokers tell their clients, and that cannot be reached from here."""
 
 
 def knock(bootstrap: str) -> Reach:
@@ -54,7 +59,19 @@ def knock(bootstrap: str) -> Reach:
         return _refused(
             bootstrap, [*((error.name(), error.str()) for error in heard), *(("", text) for text in log.said)]
         )
-    return Reach(bootstrap, topics={name: tuple(sorted(topic.partitions)) for name, topic in found.topics.items()})
+    topics = {name: tuple(sorted(topic.partitions)) for name, topic in found.topics.items()}
+    told = [(broker.host, broker.port) for broker in found.brokers.values()][:MOST_BROKERS]
+    lost = tuple(f"{host}:{port}" for host, port in told if not _opens(host, port))
+    said = f"it tells its clients to go to {', '.join(lost)}, and nobody answers there" if lost else ""
+    return Reach(bootstrap, "advertised" if told and len(lost) == len(told) else "", said, topics, lost)
+
+
+def _opens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=CONNECT_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def _ask(consumer: Any, heard: list[Any]) -> Any:
