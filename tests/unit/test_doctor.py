@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +59,24 @@ def test_a_healthy_pipeline_yields_nothing_dead_or_alive(ward: Ward) -> None:
     found = ward.report()
     assert {"now.json", "history", "ledger", "checkpoint", "table lake", "disks"} <= set(found.seen)
     assert list(found.unseen) == ["brokers"]
+
+
+def test_an_hour_of_healthy_noise_yields_nothing(ward: Ward) -> None:
+    """Lag rises and falls with every batch, batches differ, some records are bad, bursts fit into the next batch."""
+    random, tracker, part = Random(7), Tracker(), ("t", 0)
+    ends = position = 0
+    began = time.time() - 3600
+    ward.ran(360, every=10.0, ends=0.0, seconds=4.0, rejected={"invalid_json": 40})
+    with ward.held():
+        for poll in range(360):
+            ends += random.randint(2000, 9000) + (30_000 if poll % 90 == 50 else 0)
+            if poll % 3 == 2:
+                position = ends - random.randint(0, 3000)
+            probe = {part: Probe(position, first=position, timestamp=time.time() - 20, counted=1, upto=position + 1)}
+            lag = tracker.see(Measure(began + 10 * poll, {part: position}, {part: ends}, probes=probe))
+            if poll % 6 == 5:
+                ward.tells(lag=lag, read_limit=200_000, started_at=began)
+                assert ward.codes() == [], poll
 
 
 def test_a_pipeline_that_never_ran_is_not_ill(tmp_path: Path) -> None:
