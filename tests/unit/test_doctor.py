@@ -529,9 +529,10 @@ HARM: dict[str, Callable[[Path], object]] = {
     "other bytes": lambda path: path.write_bytes(b"\xff\0{nonsense\n"),
     "other JSON": lambda path: path.write_bytes(b'{"a": 1}'),
 }
+REST = ("gone", "other bytes")
 
 
-@pytest.mark.parametrize("how", HARM)
+@pytest.mark.parametrize("how", ["cut", "other JSON", *(pytest.param(how, marks=pytest.mark.slow) for how in REST)])
 def test_whatever_file_is_harmed_every_diagnosis_is_made(tmp_path: Path, how: str) -> None:
     ward = Ward(tmp_path / "whole")
     ward.ran(30, every=10.0)

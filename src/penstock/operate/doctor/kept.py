@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 Seen = TypeVar("Seen")
 STRANGE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading a file raises that holds something else than it should, or that may not be read."""
-PAST_SECONDS = 86_400.0
+PAST_SECONDS = 7200.0
+"""So much of the history is looked at, back from its newest row."""
+DAYS = (1, 30)
+"""The newest row is looked for in the last day, then in the last thirty: what is older says nothing of today."""
 
 
 @dataclass
@@ -85,7 +89,7 @@ class Kept:
 
     @cached_property
     def past(self) -> list[dict[str, Any]]:
-        """Batches of the newest day that is kept."""
+        """Batches of the newest hours that are kept."""
         return self._kept("batches")
 
     @cached_property
@@ -95,11 +99,7 @@ class Kept:
 
     def _kept(self, kind: history.Kind) -> list[dict[str, Any]]:
         where = self.workplace
-        if where is None:
-            return []
-        rows = self.attempt("history", lambda: history.read(where, kind, self.at - 30 * PAST_SECONDS).to_pylist()) or []
-        newest = max((row["at"].timestamp() for row in rows), default=0.0)
-        return [row for row in rows if row["at"].timestamp() > newest - PAST_SECONDS]
+        return [] if where is None else self.attempt("history", lambda: _newest_rows(where, kind, self.at)) or []
 
     @cached_property
     def course(self) -> Course | None:
@@ -177,3 +177,16 @@ class Kept:
         if found is not None and what not in self.seen:
             self.seen.append(what)
         return found
+
+
+def _newest_rows(state: Path, kind: history.Kind, now: float) -> list[dict[str, Any]]:
+    """The newest rows of the history. A month of it may hold a quarter of a million."""
+    import pyarrow.compute as pc
+
+    for days in DAYS:
+        table = history.read(state, kind, now - days * history.DAY_SECONDS)
+        if table.num_rows:
+            since = pc.max(table["at"]).as_py() - timedelta(seconds=PAST_SECONDS)
+            rows: list[dict[str, Any]] = table.filter(pc.greater(table["at"], since)).to_pylist()
+            return rows
+    return []
