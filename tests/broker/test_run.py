@@ -249,7 +249,7 @@ def test_the_terminal_shows_our_lines_and_nothing_of_sparks(kafka: DevKafka, top
     strange = [line for line in lines if not re.match(r"\d\d:\d\d:\d\d  p: ", line)]
     assert strange == [], "a busy machine may add a line of ours (pace, an alert); none may be anybody else's"
     assert "running, generation 1, first run" in lines[0]
-    for told in ("11 read, 10 written, 1 rejected (invalid_json 1)", "done: 1 batches"):
+    for told in ("11 read, 10 written, 1 rejected (invalid_json 1)", "done: 1 batch in"):
         assert sum(told in line for line in lines) == 1, done.stdout
     assert (case.state / "logs" / "spark.log").exists()
 

@@ -20,7 +20,7 @@ from penstock.testing.kafka import DevKafka
 from penstock.testing.shop import Shop, watching
 
 STEPS = ["intent", "pass", "conserve", "freeze", "tables", "topics", "outcome"]
-TRANSACTION = ["topics:fence", "topics:check", "topics:produce", "topics:flush", "topics:marker", "topics:commit"]
+TRANSACTION = [f"topics:{step}" for step in ("fence", "check", "produce", "flush", "marker", "show", "commit")]
 PLACES = [
     *(f"{when}:{step}" for step in [*STEPS, *TRANSACTION] for when in ("before", "after")),
     *(f"after:tables:{name}" for name in ("dead_letters", "lake", "big")),

@@ -141,7 +141,7 @@ def test_an_error_of_drawing_is_told_once_and_plain_lines_go_on(frames: int) -> 
     assert text.count(told) == 1
     assert text.count("batch 0 committed: 10,000 read") == 1
     assert text.count("waiting: source kafka") == 1
-    assert text.count("orders: done: 1 batches") == 1
+    assert text.count("orders: done: 1 batch in") == 1
     assert text.count("running, generation 1") == 1, "a line that could not be drawn is not lost"
     assert text.count("orders: so far: 0 batches") == 1
 

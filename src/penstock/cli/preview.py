@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.loading import Env, File, Set, load, say_spark_starts
+from penstock.counting import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,7 +86,7 @@ def show(found: Preview, console: Console) -> None:
         console.print(table)
     counts = [f"{count} {noun} by {name}" for noun in ("dropped", "warned") for name, count in data[noun].items()]
     counts += [f"{count} not routed to {name}" for name, count in data["not_routed"].items()]
-    summary = [f"{found.read} records looked at", f"{len(data['rejects'])} rejected", *counts]
+    summary = [f"{counted(found.read, 'record')} looked at", f"{len(data['rejects'])} rejected", *counts]
     console.print(f"{', '.join(summary)}.", markup=False)
     for name, count in data["stopped"].items():
         why = f"A run would stop here: {count} of these records fail the check {name}, which says  on_fail: stop"

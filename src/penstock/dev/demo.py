@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from penstock.counting import counted
 from penstock.dev import demo_report, kafka
 from penstock.dev.demo_commands import next_steps, typed
 from penstock.dev.demo_folder import TOPIC, DemoFolder
@@ -84,7 +85,7 @@ class _Show:
             self._until_all_is_read(second, batch["batch_id"])
             for event in second.stop():
                 self._note(event)
-        self.screen.say("stop", f"SIGTERM: ended with code 0 after {len(self.batches)} batches")
+        self.screen.say("stop", f"SIGTERM: ended with code 0 after {counted(len(self.batches), 'batch', 'batches')}")
 
     @contextmanager
     def _pipeline(self) -> Iterator[PipelineProcess]:
@@ -135,7 +136,11 @@ class _Show:
         for event in process.kill():
             self._note(event)
         number = batch["batch_id"]
-        state = "just as it was committed" if number in self.batches else f"with {batch['offsets']:,} records in hand"
+        state = (
+            "just as it was committed"
+            if number in self.batches
+            else f"with {counted(batch['offsets'], 'record')} in hand"
+        )
         self.screen.say("[bold red]kill -9[/]   ", f"in batch {number}, {state}")
 
     def _until_all_is_read(self, process: PipelineProcess, killed: int) -> None:
@@ -144,7 +149,7 @@ class _Show:
                 self.screen.say("restart", f"process {process.pid}, resumes at batch {event['resumes_at']}")
             if event is not None and event["event"] == "batch_committed" and event["batch_id"] == killed:
                 how = "from the files of the first try" if event["replayed"] else "read once more"
-                self.screen.say("", f"batch {killed} is committed: {event['read']:,} records, {how}")
+                self.screen.say("", f"batch {killed} is committed: {counted(event['read'], 'record')}, {how}")
             if self.producer.done and self._read >= self.producer.count:
                 return
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import singledispatch
 from typing import Any, TextIO
 
+from penstock.counting import counted
 from penstock.observe import events
 from penstock.observe.events import Emit, Event
 
@@ -188,7 +189,7 @@ def _(event: events.AlertCleared) -> str:
 
 @_says(events.RunEnded)
 def _(event: events.RunEnded) -> str:
-    return f"{event.reason}: {event.batches} batches in {event.seconds:.1f} s"
+    return f"{event.reason}: {counted(event.batches, 'batch', 'batches')} in {event.seconds:.1f} s"
 
 
 def _counts(counts: dict[str, int]) -> str:

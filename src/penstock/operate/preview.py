@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.counting import counted
 from penstock.pipeline import Pipeline
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, Target
@@ -48,7 +49,7 @@ class Preview:
 
     def _repr_html_(self) -> str:
         """For a notebook: a table a sink, then the rejects with their reasons. Values are shown as text."""
-        parts = [f"<p>{self.read} records looked at, {self.rejects.num_rows} rejected</p>"]
+        parts = [f"<p>{counted(self.read, 'record')} looked at, {self.rejects.num_rows} rejected</p>"]
         parts += [f"<h4>{escape(name)}</h4>{_html(table)}" for name, table in self.sinks.items()]
         if self.rejects.num_rows:
             told = ["topic", "partition", "offset", "stage", "code", "field", "detail", "value"]
