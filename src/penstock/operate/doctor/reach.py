@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -105,12 +106,21 @@ class _Log(logging.Handler):
 
 def _refused(bootstrap: str, told: Sequence[tuple[str, str]]) -> Reach:
     """Why it did not work, in one word; of several reasons the one that tells most."""
+    lost = _sent_to(text for _, text in told)
+    if lost and not any("/bootstrap: Connect" in text for _, text in told):
+        return Reach(bootstrap, "advertised", f"nobody answers at {', '.join(lost)}", lost=lost)
     for name, text in told:
         if _login(name, text):
             return Reach(bootstrap, "login", text)
         if _tls(name, text):
             return Reach(bootstrap, "tls", text)
     return Reach(bootstrap, "away", max((text for _, text in told), key=len, default="no answer"))
+
+
+def _sent_to(texts: Iterable[str]) -> tuple[str, ...]:
+    """Addresses that the brokers told the client, and that it could not connect to: they have a number behind them."""
+    found = (re.match(r"(?:\w+://)?(\S+)/\d+: Connect to .* failed", text) for text in texts)
+    return tuple(dict.fromkeys(match[1] for match in found if match))
 
 
 def _login(name: str, text: str) -> bool:
