@@ -19,8 +19,13 @@ SPACE = re.compile(rb"[ \t\n\r]*+")
 PLAIN = re.compile(rb'"([^"\\\x00-\x1f\x80-\xff]*+)"')
 PLAIN_KEY = re.compile(rb'"([^"\\\x00-\x1f\x80-\xff]*+)"[ \t\n\r]*+:[ \t\n\r]*+')
 MORE = re.compile(rb"[ \t\n\r]*+([,}\]])[ \t\n\r]*+")
-STRING = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
-NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+")
+STRING = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000}')
+"""A piece of a text: a regular expression remembers every turn, so a text of many escapes is read in several.
+
+Neither here nor below does `+` make a group possessive: up to Python 3.11.4 that takes the beginning of a group that
+does not match.
+"""
+NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 NUMBER_TOKEN = re.compile(NUMBER.pattern + rb"(?![.eE])")
 NUMBER_GOES_ON = re.compile(rb"\.|[eE][+-]?+")
 ESCAPE_START = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
@@ -122,11 +127,17 @@ class Scan:
         end = NUMBER_GOES_ON.match(self.data, at).end()  # type: ignore[union-attr]
         return self.unexpected(end, path, "a digit")
 
+    def _text_end(self, at: int) -> int:
+        """Where the text that goes on here is over: at its quote, at something that no text holds, at the end."""
+        while (end := STRING.match(self.data, at).end()) > at:  # type: ignore[union-attr]
+            at = end
+        return at
+
     def string(self, at: int, path: Path) -> tuple[str, int]:
         """The text that begins at this quote, and the position behind it."""
         if match := PLAIN.match(self.data, at):
             return match[1].decode("ascii"), match.end()
-        end = STRING.match(self.data, at + 1).end()  # type: ignore[union-attr]
+        end = self._text_end(at + 1)
         closed = self.data[end : end + 1] == b'"'
         raw = self.data[at + 1 : end]
         try:
