@@ -125,6 +125,20 @@ def test_a_crash_while_a_day_is_folded_loses_and_doubles_nothing(tmp_path: Path,
     assert history.runs(tmp_path)["run"].to_pylist() == ["one", "two"]
 
 
+def test_a_clock_that_is_set_back_over_midnight_loses_nothing_of_the_day_before(tmp_path: Path, clock: Clock) -> None:
+    kept = writer(tmp_path, clock)
+    kept.run("started", "one", 1)
+    kept.batch(batch(7, seconds=20.0), 1, None)
+    kept.lag(lag(clock.now))
+    before = {kind: history.read(tmp_path, kind).to_pylist() for kind in history.KINDS}
+    for days, run in ((1, "two"), (-1, "three"), (1, "four")):
+        clock.now += days * DAY_SECONDS
+        kept.run("started", run, 1)
+    assert history.runs(tmp_path)["run"].to_pylist() == ["one", "three", "two", "four"]
+    for kind in ("batches", "lags"):
+        assert history.read(tmp_path, kind).to_pylist() == before[kind]
+
+
 def test_no_history_is_an_empty_table_with_its_columns(tmp_path: Path) -> None:
     for kind in history.KINDS:
         assert history.read(tmp_path, kind).schema == history.schema(kind)

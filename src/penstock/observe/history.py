@@ -181,6 +181,7 @@ class History:
             self._day = day
             self.folder.mkdir(parents=True, exist_ok=True)
             self.tidy()
+            unfold(self.folder, day)
         path = self.folder / f"{day}.jsonl"
         lines = b"".join(msgspec.json.encode({"kind": kind, **row}) + b"\n" for kind, row in rows)
         with path.open("ab+") as file:
@@ -200,6 +201,21 @@ def fold(folder: Path, day: str) -> None:
         files.sync(draft)
         draft.replace(path)
     (folder / f"{day}.jsonl").unlink()
+
+
+def unfold(folder: Path, day: str) -> None:
+    """A day that was over and is not any more, as the clock was set back: its rows as lines again, to go on with."""
+    lines = folder / f"{day}.jsonl"
+    if lines.exists() or not any(folder.glob(f"{day}.*.parquet")):
+        return
+    rows = [
+        {"kind": kind, **row, "at": row["at"].timestamp()}
+        for kind in KINDS
+        for row in of_day(folder.parent, day, kind).to_pylist(maps_as_pydicts="strict")
+    ]
+    draft = lines.with_name(f".{lines.name}.draft")
+    draft.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    draft.replace(lines)
 
 
 def of_day(state: Path, day: str, kind: Kind) -> pa.Table:
