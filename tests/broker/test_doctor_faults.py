@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -181,10 +182,8 @@ def test_a_hot_partition_is_the_cause_of_what_waits(broker: Strict, tmp_path: Pa
     assert codes(report(case)) == [], "all of it fits into the next batch"
     produce(broker.bootstrap, topic, values(0, 20_000), partition=2)
     found = first(report(case))
-    assert (found.code, f"{topic}-2 holds 98%" in found.cause or f"{topic}-2 holds 99%" in found.cause) == (
-        "hot_partition",
-        True,
-    ), found
+    assert found.code == "hot_partition", found
+    assert re.search(rf"{topic}-2 holds (9[89]|100)%", found.cause), found  # of the first 400 it may have any number
     assert "task_rows: 25" in found.mend[0]
 
 
