@@ -137,6 +137,7 @@ def test_spark_skips_files_by_our_statistics_and_never_a_row(table: str, spark: 
     assert table_now.where("score = double('NaN')").count() == 1
 
 
+@pytest.mark.slow
 def test_spark_goes_on_with_the_table_and_penstock_after_it(table: str, spark: SparkSession, tmp_path: Path) -> None:
     committer = DeltaCommitter("lake", table, properties={"delta.checkpointInterval": "3"})
     for number in range(3):
@@ -180,6 +181,7 @@ def test_spark_rewrites_a_partitioned_table_of_ours(table: str, spark: SparkSess
         assert found == {10: "a/b=c%20 d", 11: "😀", 12: None, 13: "moved"}, read.__name__
 
 
+@pytest.mark.slow
 def test_a_vacuum_without_retention_takes_frozen_files_and_the_batch_stops(table: str, spark: SparkSession) -> None:
     from penstock.errors import TableChanged
 

@@ -71,6 +71,7 @@ def test_a_run_killed_at_random_moments_loses_and_doubles_nothing(payments_case:
     assert counted.read == 65_000
 
 
+@pytest.mark.slow
 def test_without_its_key_the_same_kill_doubles_rows(payments_case: Callable[..., Any]) -> None:
     """The negative control: the fault bites, and the oracle sees it."""
     case = payments_case()
