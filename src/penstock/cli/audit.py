@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.loading import Env, File, Set, again, load
+from penstock.counting import counted
 
 if TYPE_CHECKING:
     from penstock.operate.audit import Account, Verdict
@@ -43,7 +44,7 @@ def audit(
 def as_lines(found: Verdict, file: str) -> Iterator[str]:
     """The verdict for a person: a table of the sinks, what was found, one sentence, what to do next."""
     looked = "ledger, commits and every row" if found.deep else "ledger and commits"
-    yield f"{found.pipeline}: {found.batches:,} batches; {looked} compared"
+    yield f"{found.pipeline}: {counted(found.batches, 'batch', 'batches')}; {looked} compared"
     if found.sinks or found.letters:
         yield from _table([*found.sinks.values(), *found.letters.values()])
     for batch in found.in_flight:
