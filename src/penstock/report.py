@@ -115,7 +115,7 @@ def _half_published(intent: Intent, fingerprint: str, at: list[str]) -> Refused:
 def tell(plan: Plan, outcome: Outcome, manifest: Manifest) -> None:
     """The events that a committed batch gives rise to."""
     written = [file for frozen in manifest.sinks.values() for file in frozen.files]
-    name, total = plan.pipeline.name, outcome.tally.total()
+    name = plan.pipeline.name
     if outcome.gaps:
         gaps = tuple(part.to_json() for part in outcome.gaps)
         plan.emit(RecordsLost(pipeline=name, batch_id=outcome.batch_id, gaps=gaps))
@@ -126,22 +126,25 @@ def tell(plan: Plan, outcome: Outcome, manifest: Manifest) -> None:
     for sink, receipt in outcome.receipts.items():
         if receipt.added:
             plan.emit(TableEvolved(pipeline=name, sink=sink, columns=receipt.added, version=receipt.version))
-    sinks = {key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()}
-    plan.emit(
-        BatchCommitted(
-            pipeline=name,
-            batch_id=outcome.batch_id,
-            read=outcome.read,
-            written=max(total.written.values(), default=0),
-            rejected=total.by_code(),
-            dropped=dict(total.dropped),
-            seconds=outcome.seconds,
-            phases=outcome.phases,
-            sinks=sinks,
-            warned=dict(total.warned),
-            not_routed={sink: count for sink, count in total.not_routed.items() if count},
-            replayed=outcome.replayed,
-            files=len(written),
-            bytes=sum(file.size for file in written),
-        )
+    plan.emit(committed(name, outcome, files=len(written), size=sum(file.size for file in written)))
+
+
+def committed(pipeline: str, outcome: Outcome, *, files: int, size: int) -> BatchCommitted:
+    """What is told of a batch that is committed; it wrote so many files, of so many bytes together."""
+    total = outcome.tally.total()
+    return BatchCommitted(
+        pipeline=pipeline,
+        batch_id=outcome.batch_id,
+        read=outcome.read,
+        written=max(total.written.values(), default=0),
+        rejected=total.by_code(),
+        dropped=dict(total.dropped),
+        seconds=outcome.seconds,
+        phases=outcome.phases,
+        sinks={key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()},
+        warned=dict(total.warned),
+        not_routed={sink: count for sink, count in total.not_routed.items() if count},
+        replayed=outcome.replayed,
+        files=files,
+        bytes=size,
     )

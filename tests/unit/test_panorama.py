@@ -19,7 +19,8 @@ from penstock.observe.now import Board, Now
 from penstock.observe.recent import Recent
 from penstock.observe.status import status
 from penstock.observe.tracker import Measure, Tracker
-from penstock.operate.panorama import Kept, Panorama, Watch, named, states_in
+from penstock.operate.panorama import Panorama, Watch, named, states_in
+from penstock.operate.stamps import Kept
 from penstock.operate.standings import Standing, Subject
 from penstock.testing.past import Past
 
@@ -163,12 +164,16 @@ def test_a_file_that_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
         reads.append(1)
         return path.read_text()
 
-    kept = Kept(path, read)
+    kept = Kept()
+
+    def get() -> str:
+        return kept.of("file", (path,), read)
+
     path.write_text("one")
     os.utime(path, (1000, 1000))
-    assert (kept.get(), kept.get(), len(reads)) == ("one", "one", 1)
+    assert (get(), get(), len(reads)) == ("one", "one", 1)
     path.write_text("two")
-    assert (kept.get(), len(reads)) == ("two", 2)
+    assert (get(), len(reads)) == ("two", 2)
 
 
 def test_the_history_is_read_as_it_grows_and_half_a_line_waits(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 def java_options(settings: Mapping[str, str]) -> str:
     """The collector for this heap; nothing where the user has named one (the JVM refuses two)."""
-    given = settings.get("spark.driver.extraJavaOptions", "") + settings.get("spark.driver.defaultJavaOptions", "")
+    given = " ".join(settings.get(f"spark.driver.{which}JavaOptions", "") for which in ("extra", "default"))
     if re.search(r"-XX:[+-]Use\w+GC\b", given) or _bytes(settings.get("spark.driver.memory", "")) >= LARGE_HEAP:
         return ""
     return "-XX:+UseParallelGC"

@@ -117,18 +117,13 @@ class Courses:
 
 def _followed(path: Path, day: Day | None) -> Day:
     """The day with what was appended to its file since."""
-    with path.open("rb") as file:
-        found = path.stat()
-        if day is None or day.inode != found.st_ino or found.st_size < day.read_to:
-            day = Day(inode=found.st_ino)
-        file.seek(day.read_to)
-        body = file.read()
-    whole, newline, rest = body.rpartition(b"\n")
-    if newline:
-        for line in whole.split(b"\n"):
-            _take(day, line)
-        day.read_to += len(whole) + 1
-    day.cut = bool(rest) and time.time() - found.st_mtime > CUT_SECONDS
+    found = path.stat()
+    if day is None or day.inode != found.st_ino or found.st_size < day.read_to:
+        day = Day(inode=found.st_ino)
+    lines, day.read_to, unended = history.appended(path, day.read_to)
+    for line in lines:
+        _take(day, line)
+    day.cut = unended and time.time() - found.st_mtime > CUT_SECONDS
     return day
 
 

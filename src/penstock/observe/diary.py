@@ -41,19 +41,7 @@ class Diary:
 
     @take.register
     def _(self, event: events.BatchCommitted) -> None:
-        last = LastBatch(
-            batch_id=event.batch_id,
-            at=time.time(),
-            rows=event.read,
-            written=event.written,
-            rejected=event.rejected,
-            dropped=event.dropped,
-            seconds=event.seconds,
-            phases=event.phases,
-            sinks=event.sinks,
-            files=event.files,
-            bytes=event.bytes,
-        )
+        last = LastBatch.of(event, time.time())
         now = self.board.now
         self.board.update(in_hand=None, last_batch=last, batches=now.batches + 1)
         self.history.batch(event, now.generation, now.read_limit)

@@ -254,6 +254,14 @@ def row_of(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) and isinstance(row.get("at"), int | float) else None
 
 
+def appended(path: Path, since: int) -> tuple[list[bytes], int, bool]:
+    """Whole lines behind this byte, the byte behind them, and whether one follows that has no end yet."""
+    with path.open("rb") as file:
+        file.seek(since)
+        whole, newline, rest = file.read().rpartition(b"\n")
+    return whole.split(b"\n") if newline else [], since + len(whole) + len(newline), bool(rest)
+
+
 def _typed(row: dict[str, Any], columns: pa.Schema) -> dict[str, Any]:
     made = {name: row.get(name) for name in columns.names}
     made["at"] = round(row["at"] * 1e6)

@@ -10,12 +10,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock import files
 from penstock.observe.lag import Lag
+
+if TYPE_CHECKING:
+    from penstock.observe.events import BatchCommitted
 
 VERSION = 1
 
@@ -49,6 +52,22 @@ class LastBatch:
     sinks: dict[str, dict[str, Any]]
     files: int = 0
     bytes: int = 0
+
+    @classmethod
+    def of(cls, event: BatchCommitted, at: float) -> LastBatch:
+        return cls(
+            batch_id=event.batch_id,
+            at=at,
+            rows=event.read,
+            written=event.written,
+            rejected=event.rejected,
+            dropped=event.dropped,
+            seconds=event.seconds,
+            phases=event.phases,
+            sinks=event.sinks,
+            files=event.files,
+            bytes=event.bytes,
+        )
 
 
 @dataclass(frozen=True)

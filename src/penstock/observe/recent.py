@@ -6,9 +6,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from penstock.observe.history import folder_of
+from penstock.observe.history import appended, folder_of, row_of
 
 MOST_BYTES = 256 * 1024
 """Of a day that is looked at for the first time, so much of its end."""
@@ -40,27 +38,15 @@ class Recent:
         if newest != self._path or size < self._read:
             self._path, self._read = newest, max(0, size - MOST_BYTES)
         if size > self._read:
-            self._take(newest, size)
+            self._take(newest)
 
-    def _take(self, path: Path, size: int) -> None:
+    def _take(self, path: Path) -> None:
         """Whole lines only: one that is being written is read the next time."""
         try:
-            with path.open("rb") as file:
-                file.seek(self._read)
-                body = file.read(size - self._read)
+            lines, self._read, _ = appended(path, self._read)
         except FileNotFoundError:  # the day is over, and was folded
             return
-        whole = body.rpartition(b"\n")[0]
-        self._read += len(whole) + 1 if whole else 0
-        for line in whole.splitlines():
-            self._keep(line)
-
-    def _keep(self, line: bytes) -> None:
-        try:
-            row = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            return  # cut off: by a crash, or because the look began in the middle of it
-        if isinstance(row, dict) and isinstance(row.get("at"), int | float):
+        for row in filter(None, map(row_of, lines)):  # none: cut off by a crash, or by beginning in the middle of it
             self._rows.setdefault(str(row.get("kind")), deque(maxlen=MOST_ROWS)).append(row)
 
 

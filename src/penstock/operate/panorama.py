@@ -7,9 +7,9 @@ changed, so that looking every two seconds at fifty pipelines that do nothing co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from penstock import files
 from penstock.errors import PenstockError
@@ -20,27 +20,8 @@ from penstock.ledger.records import Outcome
 from penstock.observe import now as present
 from penstock.observe.now import Now
 from penstock.observe.recent import Recent
+from penstock.operate.stamps import Kept
 from penstock.operate.standings import Standing, Subject, word_of
-
-YOUNG_SECONDS = 0.1
-"""A file that changed so lately may change again within one tick of the file system's clock."""
-Value = TypeVar("Value")
-
-
-class Kept(Generic[Value]):
-    """What a file or a folder says, read again only when it has changed."""
-
-    def __init__(self, path: Path, read: Callable[[], Value]) -> None:
-        self.path, self._read = path, read
-        self._stamp: tuple[int, ...] | None = None
-        self._value: Value | None = None
-
-    def get(self) -> Value:
-        stamp = _stamp(self.path)
-        if self._value is None or stamp is None or stamp != self._stamp:
-            self._value = self._read()
-            self._stamp = stamp  # taken before: what changed meanwhile is read again
-        return self._value
 
 
 class Watch:
@@ -49,15 +30,15 @@ class Watch:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         state = subject.state
-        self._now = Kept(present.path_of(state), lambda: (present.read(state),))
+        self._now = present.path_of(state)
+        self._kept = Kept()
         self._recent = Recent(state)
         self._ledger: Ledger | None = None
-        self._last: Kept[tuple[Outcome | None]] | None = None
 
     def look(self, at: float | None = None) -> Standing:
         """How it stands now. Raises nothing because of what is in the state: what cannot be read is not known."""
         at = time.time() if at is None else at
-        now = self._now.get()[0]
+        now = self._kept.of("now", (self._now,), lambda: present.read(self.subject.state))
         last, trouble = self._outcome()
         runs = self._holder(now, at)
         word, why = word_of(now, runs, last)
@@ -80,10 +61,11 @@ class Watch:
         try:
             known = generations(self.subject.state)
             if known and (self._ledger is None or self._ledger.generation != known[-1]):
-                ledger = Ledger(self.subject.state, self.subject.name, known[-1])
-                self._ledger = ledger
-                self._last = Kept(ledger.folder / "outcomes", lambda: (ledger.last_outcome(),))  # type: ignore[arg-type]
-            return (self._last.get()[0] if self._last else None), ""
+                self._ledger = Ledger(self.subject.state, self.subject.name, known[-1])
+            if self._ledger is None:
+                return None, ""
+            outcomes = files.here(self._ledger.folder) / "outcomes"
+            return self._kept.of(outcomes, (outcomes,), self._ledger.last_outcome), ""
         except (PenstockError, OSError, KeyError, TypeError, ValueError) as error:
             return None, error.what if isinstance(error, PenstockError) else f"the ledger cannot be read: {error}"
 
@@ -134,14 +116,3 @@ def _name_in(state: Path) -> str:
     except PenstockError:  # damaged: looking at the ledger says so
         return ""
     return str((told or {}).get("pipeline", ""))
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """What tells one content from another; None where nothing does."""
-    try:
-        found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if time.time() - found.st_mtime < YOUNG_SECONDS:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size

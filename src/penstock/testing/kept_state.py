@@ -26,6 +26,7 @@ from penstock.observe.now import InHand, LastBatch, Now, Shown, path_of
 from penstock.observe.tracker import Measure, Tracker
 from penstock.origin import Origin
 from penstock.ranges import Positions, Range
+from penstock.report import committed
 from penstock.rows import DEAD_LETTER
 from penstock.sinks.contract import Receipt
 from penstock.tally import Fates, Tally
@@ -201,24 +202,10 @@ class KeptState:
             replayed=False,
         )
         ledger.close(outcome)
-        return outcome, self._event(outcome, total)
+        return outcome, self._event(outcome)
 
-    def _event(self, outcome: Outcome, total: Fates) -> BatchCommitted:
-        sinks = {name: {"version": receipt.version, "rows": receipt.rows} for name, receipt in outcome.receipts.items()}
-        return BatchCommitted(
-            pipeline=self.name,
-            batch_id=outcome.batch_id,
-            read=outcome.read,
-            written=max(total.written.values(), default=0),
-            rejected=total.by_code(),
-            dropped=dict(total.dropped),
-            seconds=outcome.seconds,
-            phases=outcome.phases,
-            sinks=sinks,
-            replayed=False,
-            files=4,
-            bytes=outcome.read * 70,
-        )
+    def _event(self, outcome: Outcome) -> BatchCommitted:
+        return committed(self.name, outcome, files=4, size=outcome.read * 70)
 
     def _fates(self, part: Range, number: int) -> Fates:
         fates = Fates(seen=len(part), first=part.start, last=part.end - 1)
@@ -259,7 +246,7 @@ class KeptState:
             in_hand=None
             if self.ended or last is None
             else InHand(self.batches, self.until - 2, "pass", self.until - 1, 900),
-            last_batch=self._last_batch(last) if last else None,
+            last_batch=LastBatch.of(self._event(last), self.until) if last else None,
             rows_per_second=round(self.rows / self.seconds, 1),
             read_limit=500_000,
             lag=replace(self._lag(positions, self.batches - 1), at=self.until),
@@ -267,20 +254,4 @@ class KeptState:
             alerts=self.alerts,
             ended=self.ended,
             error=self.error,
-        )
-
-    def _last_batch(self, last: Outcome) -> LastBatch:
-        event = self._event(last, last.tally.total())
-        return LastBatch(
-            batch_id=event.batch_id,
-            at=self.until,
-            rows=event.read,
-            written=event.written,
-            rejected=event.rejected,
-            dropped=event.dropped,
-            seconds=event.seconds,
-            phases=event.phases,
-            sinks=event.sinks,
-            files=event.files,
-            bytes=event.bytes,
         )

@@ -38,6 +38,7 @@ from penstock.version import __version__
 T = TypeVar("T", bound=Answer)
 Id = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,80}$")]
 Number = Annotated[int | None, Query(ge=0, le=2**62)]
+BASE = "/api/v1/pipelines"
 PAGE = 50
 """Batches on a page."""
 Generation = Annotated[int | None, Query(ge=0, le=2**31)]
@@ -51,7 +52,9 @@ def application(shop: Shop) -> FastAPI:
     app.add_middleware(GZipMiddleware, minimum_size=4096, compresslevel=4)
     _problems(app)
     _pages(app)
-    _api(app, shop)
+    _standings(app, shop)
+    _ledger(app, shop)
+    _lists(app, shop)
     return app
 
 
@@ -67,22 +70,26 @@ class Missing(Exception):
     """There is no such thing; the text says of what."""
 
 
-def _api(app: FastAPI, shop: Shop) -> None:
-    base = "/api/v1/pipelines"
+def _standings(app: FastAPI, shop: Shop) -> None:
+    """How pipelines stand."""
 
-    @app.get(base, response_model=Pipelines)
+    @app.get(BASE, response_model=Pipelines)
     def pipelines(request: Request) -> Response:
         """Every pipeline, as the overview shows it."""
         shown = shop.all()
         changes = [(each, present.change_of(each)) for each in shown]
         return _answer(request, "".join(each.id + change for each, change in changes), lambda: _overview(shop, changes))
 
-    @app.get(base + "/{number}", response_model=Detail)
+    @app.get(BASE + "/{number}", response_model=Detail)
     def pipeline(number: Id, request: Request) -> Response:
         """One pipeline: how it stands, its last batch, its flow."""
         return _of(request, shop, number, present.detail_of)
 
-    @app.get(base + "/{number}/batches", response_model=Batches)
+
+def _ledger(app: FastAPI, shop: Shop) -> None:
+    """What the ledger holds of one."""
+
+    @app.get(BASE + "/{number}/batches", response_model=Batches)
     def some_batches(
         number: Id,
         request: Request,
@@ -93,7 +100,7 @@ def _api(app: FastAPI, shop: Shop) -> None:
         """Committed batches, the newest first."""
         return _of(request, shop, number, lambda it: batches.batches_of(it.books, generation, before, limit))
 
-    @app.get(base + "/{number}/batches/{batch_id}", response_model=Batch)
+    @app.get(BASE + "/{number}/batches/{batch_id}", response_model=Batch)
     def one_batch(
         number: Id,
         request: Request,
@@ -103,7 +110,7 @@ def _api(app: FastAPI, shop: Shop) -> None:
         """One batch: phases, ranges, what each sink got."""
         return _of(request, shop, number, lambda it: batches.batch_of(it.books, generation, batch_id))
 
-    @app.get(base + "/{number}/ledger", response_model=LedgerPage)
+    @app.get(BASE + "/{number}/ledger", response_model=LedgerPage)
     def ledger(
         number: Id,
         request: Request,
@@ -114,19 +121,23 @@ def _api(app: FastAPI, shop: Shop) -> None:
         """The ledger: who it is, intents, manifests, outcomes, markers."""
         return _of(request, shop, number, lambda it: batches.ledger_of(it.books, generation, before, limit))
 
-    @app.get(base + "/{number}/lag", response_model=LagTable)
+
+def _lists(app: FastAPI, shop: Shop) -> None:
+    """What else is known of one."""
+
+    @app.get(BASE + "/{number}/lag", response_model=LagTable)
     def lag(number: Id, request: Request) -> Response:
         """Every partition."""
         return _of(request, shop, number, lists.lag_of)
 
-    @app.get(base + "/{number}/history", response_model=Course)
+    @app.get(BASE + "/{number}/history", response_model=Course)
     def history(
         number: Id, request: Request, span: Annotated[str, Query(pattern="^(" + "|".join(SPANS) + ")$")] = "1h"
     ) -> Response:
         """Lag and throughput over time; of a pipeline that does not run, until it was last heard of."""
         return _of(request, shop, number, lambda it: course_of(it.courses, span, _until(it)))
 
-    @app.get(base + "/{number}/dead-letters", response_model=Letters)
+    @app.get(BASE + "/{number}/dead-letters", response_model=Letters)
     def dead_letters(
         number: Id,
         request: Request,
@@ -136,12 +147,12 @@ def _api(app: FastAPI, shop: Shop) -> None:
         """Dead letters by code, and some of the newest."""
         return _of(request, shop, number, lambda it: lists.letters_of(it, limit, code))
 
-    @app.get(base + "/{number}/schemas", response_model=Schemas)
+    @app.get(BASE + "/{number}/schemas", response_model=Schemas)
     def schemas(number: Id, request: Request) -> Response:
         """Columns, and changes of producers' schemas."""
         return _of(request, shop, number, lists.schemas_of)
 
-    @app.get(base + "/{number}/alerts", response_model=Alerts)
+    @app.get(BASE + "/{number}/alerts", response_model=Alerts)
     def alerts(number: Id, request: Request) -> Response:
         """Alerts that are raised, and what happened."""
         return _of(request, shop, number, lists.alerts_of)

@@ -11,8 +11,8 @@ from penstock import files
 from penstock.errors import Refused
 from penstock.ledger.ledger import Ledger, generations
 from penstock.ledger.shelf import Record
+from penstock.operate.stamps import Kept
 from penstock.tally import Tally
-from penstock.ui.kept import Kept
 from penstock.ui.models import BatchRow
 
 MOST_ROWS = 20_000

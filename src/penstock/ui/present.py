@@ -13,12 +13,12 @@ from penstock.ledger.records import Outcome
 from penstock.observe import history
 from penstock.observe import now as presence
 from penstock.observe.now import Now
+from penstock.operate.stamps import stamp
 from penstock.operate.standings import Standing
 from penstock.ui.batches import writes_of
 from penstock.ui.books import row_of, seconds_of
 from penstock.ui.charts import course_of, spark_of
 from penstock.ui.flow import flow_of
-from penstock.ui.kept import stamp
 from penstock.ui.models import Alert, Card, Detail, Flow, Holder, InHand, LagSum
 from penstock.ui.shop import Shown
 

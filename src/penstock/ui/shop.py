@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from penstock.observe.course import Courses
 from penstock.operate.panorama import Watch, named, states_in
+from penstock.operate.stamps import Kept
 from penstock.operate.standings import Standing, Subject
 from penstock.ui.books import Books
-from penstock.ui.kept import Kept
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline

@@ -14,6 +14,7 @@ from penstock.operate.doctor.finding import Finding, Harm, diagnosis
 from penstock.operate.doctor.growth import HELD_UP, growth
 from penstock.operate.doctor.words import edit, when
 from penstock.pace.law import FULL
+from penstock.sinks.kafka import Topic
 from penstock.triggers import seconds_between
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def slow_sink(patient: Patient) -> Iterator[Finding]:
 def _sinks(patient: Patient, phase: str) -> list[str]:
     if patient.pipeline is None:
         return list(patient.table_paths) or ["?"]
-    kafka = {name for name, sink in patient.pipeline.sinks.items() if hasattr(sink.to, "topic_from")}
+    kafka = {name for name, sink in patient.pipeline.sinks.items() if isinstance(sink.to, Topic)}
     return [name for name in patient.pipeline.sinks if (name in kafka) == (phase == "topics")] or ["dead_letters"]
 
 

@@ -18,6 +18,7 @@ from penstock.operate.doctor.kept import Kept
 from penstock.operate.doctor.reach import Newest, Reach, Settings
 from penstock.operate.doctor.tables import TableLook
 from penstock.operate.lagging import OfCheckpoint, OfPipeline
+from penstock.sinks.kafka import Topic
 from penstock.sources.kafka import Cluster
 from penstock.triggers import RealTime
 
@@ -59,7 +60,7 @@ class Patient(Kept):
         """The same at other brokers that it writes to."""
         if self.pipeline is None:
             return []
-        sinks = (sink.to for sink in self.pipeline.sinks.values() if hasattr(sink.to, "topic_from"))
+        sinks = (sink.to for sink in self.pipeline.sinks.values() if isinstance(sink.to, Topic))
         own = (None, "dev", self.pipeline.source.brokers)
         return [
             reach.knock(each) for each in dict.fromkeys(",".join(to.brokers) for to in sinks if to.brokers not in own)
@@ -128,7 +129,7 @@ class Patient(Kept):
             return {}
         own = (None, "dev", self.pipeline.source.brokers)
         sinks = self.pipeline.sinks.items()
-        return {name: sink for name, sink in sinks if hasattr(sink.to, "topic_from") and sink.to.brokers in own}
+        return {name: sink for name, sink in sinks if isinstance(sink.to, Topic) and sink.to.brokers in own}
 
     @cached_property
     def newest(self) -> list[Newest]:

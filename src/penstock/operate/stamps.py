@@ -1,4 +1,4 @@
-"""Values that were made from files, kept until a file changes: a page that polls costs a few calls of `stat`."""
+"""Values that were made from files, kept until a file changes: who looks again costs a few calls of `stat`."""
 
 from __future__ import annotations
 
