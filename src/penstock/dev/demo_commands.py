@@ -32,7 +32,10 @@ def typed(path: Path) -> str:
 
 def next_steps(folder: Path, file: Path, dead_letters: Path) -> list[tuple[str, list[str]]]:
     """What to try next: a few words, and the commands."""
-    show = "from deltalake import DeltaTable as T; print(T('{}').to_pandas(columns=['code', 'field', 'value']))"
+    show = (
+        "from deltalake import DeltaTable as T, QueryBuilder as Q; "
+        "print(Q().register('dead', T('{}')).execute('SELECT code, field, detail FROM dead').read_all())"
+    )
     me, at = penstock(), f"--folder {typed(folder)}"
     event = """echo '{"event_id": "mine"}'"""
     return [
