@@ -45,7 +45,7 @@ browser: setup ## the dashboard in a real Chromium, with a pipeline that runs; f
 	@$(BIN)/python scripts/browser.py
 
 slow: native ## the tests that `make test` leaves out, all of them: long fuzzing, long outages, every fault (hours)
-	@$(BIN)/python -m pytest -m slow $(TESTS)
+	@EXAMPLES=chance $(BIN)/python -m pytest -m slow $(TESTS)
 
 bench: native ## every peer, penstock with and without its native decoder, limits; into bench/results (45 minutes)
 	@$(BIN)/python -m bench.main

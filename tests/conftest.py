@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A merge is guarded by the same examples each time; `EXAMPLES=chance make unit` draws new ones.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("chance", derandomize=False)
+settings.load_profile(os.environ.get("EXAMPLES", "steady"))
 
 
 @pytest.fixture(scope="session")

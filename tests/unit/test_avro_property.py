@@ -52,8 +52,15 @@ def test_mutated_bytes_are_rejected_or_read_as_fastavro_reads_them(
             assert bad[number].code == "bad_payload"
             continue
         [row] = rows_of(single)
-        assert repr(rows[number]) == repr(row)  # repr: NaN is not equal to itself
-        assert repr(row) == repr(oracle(one, body))
+        assert told(rows[number]) == told(row)
+        assert told(row) == told(oracle(one, body))
+
+
+def told(value: Any) -> str:
+    """The value as text, since NaN is not equal to itself; a map has no order."""
+    if isinstance(value, dict):
+        return repr(sorted((told(key), told(one)) for key, one in value.items()))
+    return repr([told(one) for one in value]) if isinstance(value, list | tuple) else repr(value)
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
