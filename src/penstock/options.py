@@ -1,6 +1,6 @@
 """Options: the base of every part's settings, and the value types that people write.
 
-A setting is declared once, as a field of an `Options` model with a description. Validation, the reference
+A setting is declared once, as a field of an `Options` model with its meaning below it. Validation, the reference
 pages, the JSON Schema and `describe` all read that field.
 """
 
@@ -25,6 +25,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from penstock.meanings import meanings
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -61,9 +63,7 @@ Ddl = Annotated[str, Noun("Spark DDL", references=False)]
 class Options(BaseModel):
     """Settings of one part: strict, frozen, every field described."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, hide_input_in_errors=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
     exactly_one: ClassVar[tuple[str, ...]] = ()
     """Keys of which a file has just one. `between` says so in words; the JSON Schema reads it here."""
@@ -77,6 +77,8 @@ class Options(BaseModel):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         made = handler.resolve_ref_schema(handler(schema))
         made["description"] = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
+        for key, meaning in meanings(cls).items():
+            made["properties"][key] = {"description": meaning, **made["properties"][key]}
         if cls.exactly_one:
             made["oneOf"] = [{"required": [key]} for key in cls.exactly_one]
         return made

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner, Result
 
 from penstock.authoring.topic import Bounds, sample_topic
-from penstock.cli import app
+from penstock.cli import built
 from penstock.dev.oracle import count, rows
 from penstock.dev.topics import admin
 from penstock.engine.run import RunOptions, run
@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def penstock(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(built(), list(arguments))
 
 
 def penstock_init(kafka: DevKafka, topic: str, *arguments: str) -> Result:

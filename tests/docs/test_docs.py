@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from penstock import Json, errors
-from penstock.cli import app
+from penstock.cli import built
 from penstock.observe import events
 from penstock.operate.doctor import listing
 from penstock.rows import DEAD_LETTER
@@ -122,7 +122,7 @@ def known(program: str, arguments: list[str], prose: str) -> bool:
 
 def parses(arguments: list[str]) -> bool:
     """Does the command line take these arguments? Nothing is run."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(built())
     while hasattr(command, "commands"):
         command = command.commands[arguments[0]]
         arguments = arguments[1:]

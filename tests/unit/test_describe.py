@@ -13,13 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 import penstock
-from penstock.cli import app
+from penstock.cli import built
 from penstock.registry import formats, sinks, sources
 from penstock.spec.sections import plain, sections
 
 
 def described(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["describe", *arguments])
+    result = CliRunner().invoke(built(), ["describe", *arguments])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -59,7 +59,7 @@ def test_a_profile_is_explained_by_its_defaults() -> None:
     assert "a key that is written wins" in said
     assert "  trigger            as_fast_as_possible  (in profile throughput: {every: 10 seconds})" in said
     assert json.loads(described("--profile", "throughput", "--json"))["defaults"]["pace.batch_target"] == "20 seconds"
-    unknown = CliRunner().invoke(app, ["describe", "--profile", "latence"])
+    unknown = CliRunner().invoke(built(), ["describe", "--profile", "latence"])
     assert (unknown.exit_code, "Did you mean `latency`?" in unknown.output) == (2, True)
 
 
@@ -91,13 +91,13 @@ def test_the_errors_are_listed_with_their_exit_codes() -> None:
     ("asked", "near"), [("dleta", "delta"), ("source.kafka.topic", "source.kafka.topics"), ("pcae", "pace")]
 )
 def test_an_unknown_part_is_told_with_the_nearest(asked: str, near: str) -> None:
-    result = CliRunner().invoke(app, ["describe", asked])
+    result = CliRunner().invoke(built(), ["describe", asked])
     assert result.exit_code == 2
     assert f"there is no part or key `{asked}`. Did you mean `{near}`?" in result.output
 
 
 def test_a_part_that_resembles_nothing_points_to_the_list() -> None:
-    result = CliRunner().invoke(app, ["describe", "zzzzzzzz"])
+    result = CliRunner().invoke(built(), ["describe", "zzzzzzzz"])
     assert (result.exit_code, "penstock describe" in result.output) == (2, True)
 
 

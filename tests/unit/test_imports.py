@@ -24,9 +24,9 @@ import penstock
 ROOT = Path(penstock.__file__).parent
 
 BASE = {
-    "alarms", "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "observing", "options",
-    "origin", "pacing", "paths", "pipeline", "profiles", "ranges", "realtime", "registry", "rows", "rules", "scopes",
-    "secret", "sql", "stages", "tally", "triggers", "unread", "verbs", "version",
+    "alarms", "brokers", "choice", "counting", "errors", "failpoints", "files", "hadoop", "meanings", "observing",
+    "options", "origin", "pacing", "paths", "pipeline", "profiles", "ranges", "realtime", "registry", "rows", "rules",
+    "scopes", "secret", "sql", "stages", "tally", "triggers", "unread", "verbs", "version",
 }  # fmt: skip
 CONTRACTS = {"formats.contract", "schemas.contract", "schemas.options", "sinks.contract"}
 """What components promise: values and protocols, without a component in them."""

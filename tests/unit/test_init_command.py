@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from penstock.authoring.lines import sample_lines
 from penstock.authoring.topic import Part, shares
-from penstock.cli import app
+from penstock.cli import built
 from penstock.errors import PenstockError
 from penstock.spec import load_pipeline, pipeline_from_text
 
@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def penstock_init(*arguments: str, lines: str | bytes = "") -> Result:
-    return CliRunner().invoke(app, ["init", *arguments], input=lines)
+    return CliRunner().invoke(built(), ["init", *arguments], input=lines)
 
 
 def orders(count: int) -> str:

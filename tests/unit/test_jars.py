@@ -126,22 +126,22 @@ def test_asking_for_jars_imports_no_pyspark() -> None:
 
 
 def test_the_packages_line_is_what_a_cluster_takes() -> None:
-    from penstock.cli import app
+    from penstock.cli import built
 
-    result = CliRunner().invoke(app, ["jars", "--packages"])
+    result = CliRunner().invoke(built(), ["jars", "--packages"])
     flag, _, names = result.stdout.strip().partition(" ")
     assert (result.exit_code, flag) == (0, "--packages")
     assert [name.count(":") for name in names.split(",")] == [2] * 12
 
 
 def test_jars_says_what_is_not_there(mirror: Mirror) -> None:
-    from penstock.cli import app
+    from penstock.cli import built
 
-    listed = json.loads(CliRunner().invoke(app, ["jars", "spark", "--json"]).stdout)
+    listed = json.loads(CliRunner().invoke(built(), ["jars", "spark", "--json"]).stdout)
     assert [(row["coordinates"], row["state"]) for row in listed] == [
         ("org.example:alpha:1.0", "is missing"),
         ("org.example:beta:1.0", "is missing"),
     ]
-    assert "penstock jars --fetch" in CliRunner().invoke(app, ["jars", "spark"]).stdout
-    assert CliRunner().invoke(app, ["jars", "spark", "--verify"]).exit_code == 0
+    assert "penstock jars --fetch" in CliRunner().invoke(built(), ["jars", "spark"]).stdout
+    assert CliRunner().invoke(built(), ["jars", "spark", "--verify"]).exit_code == 0
     assert not jars.wrong("spark")

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from penstock.cli import app
+from penstock.cli import built
 from penstock.errors import SetupFailed
 from penstock.observe import otlp, prometheus
 from penstock.observe.events import (
@@ -295,7 +295,7 @@ def test_every_rule_for_prometheus_has_a_cause_and_a_next_step() -> None:
 
 
 def test_describe_lists_every_metric() -> None:
-    said = CliRunner().invoke(app, ["describe", "metrics"]).output
+    said = CliRunner().invoke(built(), ["describe", "metrics"]).output
     assert [line.split()[0] for line in said.splitlines()[1:]] == list(METRICS)
-    told = json.loads(CliRunner().invoke(app, ["describe", "metrics", "--json"]).output)["metrics"]
+    told = json.loads(CliRunner().invoke(built(), ["describe", "metrics", "--json"]).output)["metrics"]
     assert {each["prometheus"] for each in told} == {metric.exposed for metric in METRICS.values()}

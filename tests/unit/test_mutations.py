@@ -14,7 +14,7 @@ from tests.unit.mutations import CANARY, EXAMPLES, MUTATIONS, Mutation
 from typer.testing import CliRunner
 
 import penstock
-from penstock.cli import app
+from penstock.cli import built
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def _in_a_folder_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def validated(text: str, *flags: str) -> tuple[int, str]:
     Path("pipeline.yaml").write_text(text, encoding="utf-8")
-    result = CliRunner().invoke(app, ["validate", "pipeline.yaml", *flags])
+    result = CliRunner().invoke(built(), ["validate", "pipeline.yaml", *flags])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 

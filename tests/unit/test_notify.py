@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.alarms import Webhook
-from penstock.cli import app
+from penstock.cli import built
 from penstock.observe.alerts import Signals, body_of, example
 from penstock.observe.events import AlertCleared, AlertRaised, BatchCommitted, Event, Warned
 from penstock.observe.notify import CommandNotifier, Desk, NotTold, WebhookNotifier, filled
@@ -177,13 +177,13 @@ def test_alerts_test_tells_everybody_and_what_each_answered(tmp_path: Path, monk
     file.write_text(FILE + notify)
     with hook() as made:
         monkeypatch.setenv("HOOK", made.url)
-        done = CliRunner().invoke(app, ["alerts", "test", str(file)])
+        done = CliRunner().invoke(built(), ["alerts", "test", str(file)])
     assert done.exit_code == 1
     assert "ops: HTTP 200" in done.output
     assert "page: NOT TOLD: it ended with code 3" in done.output
     assert json.loads(made.got[0][1])["test"] is True
     file.write_text(FILE)
-    alone = CliRunner().invoke(app, ["alerts", "test", str(file)])
+    alone = CliRunner().invoke(built(), ["alerts", "test", str(file)])
     assert (alone.exit_code, "log alone" in alone.output) == (0, True)
 
 
@@ -191,10 +191,10 @@ def test_alerts_list_shows_them_as_the_file_leaves_them(tmp_path: Path) -> None:
     file = tmp_path / "orders.yaml"
     mine = "{name: far, when: lag_seconds > 5 minutes, for: 2 minutes}"
     file.write_text(FILE + f"alerts: [{{name: burst, when: never}}, {mine}]\n")
-    said = CliRunner().invoke(app, ["alerts", "list", str(file)]).output
+    said = CliRunner().invoke(built(), ["alerts", "list", str(file)]).output
     assert "far            lag_seconds > 5 minutes for 120 s" in said
     assert "burst" not in said
-    told = json.loads(CliRunner().invoke(app, ["alerts", "list", str(file), "--json"]).output)
+    told = json.loads(CliRunner().invoke(built(), ["alerts", "list", str(file), "--json"]).output)
     assert [rule["name"] for rule in told][-1] == "far"
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from penstock import DeadLetters, Delta, Every, Json, Kafka, Pace, Pipeline, Raw, Sink
 from penstock.choice import Choice
+from penstock.meanings import meanings
 from penstock.options import Duration, Field, Name, Options, Size, Text
 from penstock.paths import absolute
 from penstock.registry import Kind, formats, sinks, sources
@@ -85,12 +86,7 @@ def test_every_setting_is_described() -> None:
         Pace,
         *(kind[name] for kind in (sources, formats, sinks) for name in kind),
     ]
-    bare = [
-        f"{model.__name__}.{name}"
-        for model in models
-        for name, field in model.model_fields.items()
-        if not field.description
-    ]
+    bare = [f"{model.__name__}.{name}" for model in models for name, meaning in meanings(model).items() if not meaning]
     assert bare == []
 
 

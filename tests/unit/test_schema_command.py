@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.authoring.adopt import adopted, undeclared
-from penstock.cli import app
+from penstock.cli import built
 from penstock.errors import PenstockError
 from penstock.spec import load_pipeline
 
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*args: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["schema", *args])
+    done = CliRunner().invoke(built(), ["schema", *args])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.output

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from penstock import Every, Pipeline, load_pipeline
-from penstock.cli import app
+from penstock.cli import built
 from penstock.cli.loading import again, values
 from penstock.errors import InvalidPipeline
 from penstock.options import Duration, Size
@@ -189,7 +189,7 @@ def test_texts_in_a_language_of_their_own_take_no_references() -> None:
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     (folder / "orders.yaml").write_text(FILE)
-    result = CliRunner().invoke(app, [arguments[0], str(folder / "orders.yaml"), *arguments[1:]])
+    result = CliRunner().invoke(built(), [arguments[0], str(folder / "orders.yaml"), *arguments[1:]])
     return result.exit_code, result.output
 
 
@@ -203,7 +203,7 @@ def test_the_command_line_takes_an_environment_and_variables(tmp_path: Path) -> 
 @pytest.mark.parametrize("verb", ["validate", "run", "status", "new-generation"])
 def test_every_verb_that_takes_a_file_takes_them(verb: str, tmp_path: Path) -> None:
     (tmp_path / "orders.yaml").write_text(FILE)
-    result = CliRunner().invoke(app, [verb, str(tmp_path / "orders.yaml"), "--set", "broker=x", "--env", "prd"])
+    result = CliRunner().invoke(built(), [verb, str(tmp_path / "orders.yaml"), "--set", "broker=x", "--env", "prd"])
     said = result.output + str(result.exception)
     assert "there is no variable `broker` to set" in said
     assert "there is no environment `prd`" in said

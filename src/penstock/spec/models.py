@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from pydantic import BaseModel
 
 from penstock.choice import did_you_mean
+from penstock.meanings import meanings
 from penstock.pipeline import Pipeline
 from penstock.spec.problems import Path
-from penstock.spec.shape import Shape, fields_of, keys_of, shape_at
+from penstock.spec.shape import Shape, keys_of, shape_at
 from penstock.spec.variables import FileKeys
 
 
@@ -32,7 +33,7 @@ def nearest(path: Path) -> str:
 def description(path: Path) -> str:
     """What the setting at this path means."""
     model = model_at(path[:-1])
-    return next((field.description or "" for key, field in fields_of(model) if key == path[-1]), "") if model else ""
+    return meanings(model).get(str(path[-1]), "") if model else ""
 
 
 def bare_word(path: Path) -> str:

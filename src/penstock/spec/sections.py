@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from penstock.meanings import meanings
 from penstock.pipeline import Pipeline
 from penstock.spec.shape import SPREAD, Shape, about, fields_of, keys_of, shape_of
 from penstock.spec.variables import FileKeys
@@ -95,19 +96,18 @@ def _keys(path: str, model: type[BaseModel]) -> Iterator[Key]:
     for word in kind or ():
         assert kind is not None
         yield Key(f"{prefix}{word}", "map, see below", "exactly one sort", False, about(kind[word]))
-    fields = [*fields_of(model), *(fields_of(FileKeys) if model is Pipeline else ())]
-    yield from (_key(f"{prefix}{key}", each) for key, each in fields)
+    for each in (model, FileKeys) if model is Pipeline else (model,):
+        yield from (_key(f"{prefix}{key}", field, meanings(each)[key]) for key, field in fields_of(each))
 
 
-def _key(path: str, field: FieldInfo) -> Key:
-    told = field.description or ""
-    return Key(path, shape_of(field).spoken(), _default(field), field.is_required(), _DEFAULT.sub("", told))
+def _key(path: str, field: FieldInfo, told: str) -> Key:
+    return Key(path, shape_of(field).spoken(), _default(field, told), field.is_required(), _DEFAULT.sub("", told))
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo, told: str) -> str:
     """The default as a file would spell it."""
-    if told := _DEFAULT.search(field.description or ""):
-        return told[1]
+    if named := _DEFAULT.search(told):
+        return named[1]
     default = None if field.is_required() or field.default_factory is not None else field.default
     if isinstance(default, BaseModel):
         dumped = default.model_dump(mode="json", by_alias=True, exclude_defaults=True)
