@@ -23,7 +23,7 @@ import pyarrow as pa
 
 def slow(rows: pa.RecordBatch) -> pa.RecordBatch:
     if rows.num_rows:
-        time.sleep(3)
+        time.sleep(1)
     return rows
 """
 

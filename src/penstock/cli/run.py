@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.loading import Env, File, Set, again, load
+from penstock.paths import is_remote
 
 if TYPE_CHECKING:
+    from penstock.engine.jvm import Jvm
     from penstock.observe.events import Emit
     from penstock.pipeline import Pipeline
 
@@ -34,16 +36,32 @@ def run(
     In a terminal it shows itself running; in a pipe it writes a line for each happening.
     """
     pipeline = load(file, env, sets)  # a wrong file is told before the engine is loaded
-
-    from penstock.engine.run import RunOptions
-    from penstock.engine.run import run as run_pipeline
-    from penstock.observe.logs import lines_to
-
-    options = RunOptions(once=once, accept_loss=accept_loss, file=again(file, env, sets))
     stopping = stop_on_signals()
-    lines: AbstractContextManager[Emit] = nullcontext(lines_to(sys.stdout, as_json=json))
-    with lines if json or plain else shown(pipeline, stopping, once=once) as emit:
-        run_pipeline(pipeline, options, emit, stopping)
+    with jvm_ahead(pipeline) as jvm:
+        from penstock.engine.run import RunOptions
+        from penstock.engine.run import run as run_pipeline
+        from penstock.observe.logs import lines_to
+
+        options = RunOptions(once=once, accept_loss=accept_loss, file=again(file, env, sets))
+        lines: AbstractContextManager[Emit] = nullcontext(lines_to(sys.stdout, as_json=json))
+        with lines if json or plain else shown(pipeline, stopping, once=once) as emit:
+            run_pipeline(pipeline, options, emit, stopping, jvm=jvm)
+
+
+@contextmanager
+def jvm_ahead(pipeline: Pipeline) -> Iterator[Jvm | None]:
+    """Spark's JVM, which starts while the engine is loaded and the run is checked.
+
+    None where somebody else runs the pipeline, whose logs it would write into, or where it takes Spark to tell.
+    """
+    from penstock.engine.session import ahead
+    from penstock.ledger.lease import holder
+
+    if is_remote(pipeline.state) or holder(pipeline.workplace / "lease"):
+        yield None
+        return
+    with ahead(pipeline) as jvm:
+        yield jvm
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.engine.faults import explain
 from penstock.engine.given import check_given
 from penstock.engine.governor import Governor, RestartAsked
+from penstock.engine.jvm import Jvm
 from penstock.engine.observer import Observer
 from penstock.engine.patience import Patience
 from penstock.engine.query import Batches, StopAsked, start_query
@@ -72,9 +73,10 @@ def run(
     emit: Emit,
     stopping: threading.Event | None = None,
     spark: SparkSession | None = None,
+    jvm: Jvm | None = None,
 ) -> None:
     """Run the pipeline until it is done, told to stop, or cannot go on (then the error says why)."""
-    Run(pipeline, options, emit, stopping or threading.Event(), spark).to_the_end()
+    Run(pipeline, options, emit, stopping or threading.Event(), spark, jvm).to_the_end()
 
 
 class Run:
@@ -87,8 +89,9 @@ class Run:
         emit: Emit,
         stopping: threading.Event,
         spark: SparkSession | None,
+        jvm: Jvm | None = None,
     ) -> None:
-        self.pipeline, self.options, self.stopping, self.spark = pipeline, options, stopping, spark
+        self.pipeline, self.options, self.stopping, self.spark, self.jvm = pipeline, options, stopping, spark, jvm
         self.id = uuid.uuid4().hex[:12]
         self.log = pipeline.workplace / "logs" / "spark.log"
         self.batches = 0
@@ -242,7 +245,7 @@ class Run:
     def _session(self) -> SparkSession:
         """The session, made when it is first needed: what can be refused without a JVM is refused quickly."""
         if self.spark is None:
-            self.spark = session_of(self.pipeline)
+            self.spark = session_of(self.pipeline, self.jvm)
             check_given(self.spark, self.pipeline.name)  # it may be one that was there
         return self.spark
 

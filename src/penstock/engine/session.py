@@ -11,11 +11,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine import archive, collector, jars, java
+from penstock.engine import jvm as jvms
+from penstock.engine.jvm import Jvm, JvmEnded
 from penstock.errors import SetupFailed
 from penstock.paths import is_remote
 
@@ -74,41 +76,77 @@ def defaults(cores: int | None = None) -> dict[str, str]:
     }
 
 
-def session_of(pipeline: Pipeline) -> SparkSession:
-    """The Spark session of this pipeline, as `session` gives it."""
-    manager = {CHECKPOINT_MANAGER: ELSEWHERE} if is_remote(pipeline.state) else {}
-    return session(pipeline.name, {**manager, **pipeline.spark}, pipeline.workplace / "logs" / "spark.log")
+def session_of(pipeline: Pipeline, jvm: Jvm | None = None) -> SparkSession:
+    """The Spark session of this pipeline, as `session` gives it; in this JVM, if one was started ahead."""
+    return session(pipeline.name, _overrides(pipeline), _log(pipeline), jvm)
 
 
-def session(name: str, overrides: dict[str, str], log: Path) -> SparkSession:
+@contextmanager
+def ahead(pipeline: Pipeline) -> Iterator[Jvm | None]:
+    """Start the JVM now, for a session of the pipeline's that comes later. Nobody else may write into its logs yet."""
+    jvm = None
+    with suppress(OSError):  # the run will meet it as well, and say what it means
+        settings = prepared(pipeline.name, _overrides(pipeline), _log(pipeline))
+        jvm = Jvm(settings, _output(_log(pipeline))) if jvms.knows(settings) else None
+    try:
+        yield jvm
+    finally:
+        if jvm:
+            jvm.end()
+
+
+def session(name: str, overrides: dict[str, str], log: Path, jvm: Jvm | None = None) -> SparkSession:
     """The Spark session for this pipeline: the running one as it is, or a new one with our defaults."""
+    from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    settings = {**defaults(), **overrides}
+    settings = prepared(name, overrides, log)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would print a batch's error a second time
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        if jvm is None and SparkContext._gateway is None and jvms.knows(settings):
+            jvm = Jvm(settings, _output(log))
+        with jvm.offered() if jvm else _output_to(_output(log)), _own_interrupt():
+            return builder.getOrCreate()
+    except (PySparkRuntimeError, JvmEnded) as error:
+        raise SetupFailed(
+            f"{name}: Spark's JVM did not start: {error}",
+            data="Nothing was read or written.",
+            remedy=f"What it said is at the end of {_output(log)}. Is there memory for it, and is it "
+            "Java 17 or newer? Then run again.",
+        ) from error
+
+
+def prepared(name: str, overrides: dict[str, str], log: Path) -> dict[str, str]:
+    """The settings of a new session, and what of them is this process's environment put there."""
+    settings = {**defaults(), **overrides, "spark.app.name": f"penstock {name}"}
     if settings["spark.master"].startswith("local"):
         settings = {**_local_jars(), **settings}
     settings["spark.driver.extraJavaOptions"] = _java_options(settings, log)
     os.environ["JAVA_HOME"] = str(java.java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would print a batch's error a second time
-    builder = SparkSession.builder.appName(f"penstock {name}")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    try:
-        with _output_to(log.with_name("spark.out")), _own_interrupt():
-            return builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        raise SetupFailed(
-            f"{name}: Spark's JVM did not start: {error}",
-            data="Nothing was read or written.",
-            remedy=f"What it said is at the end of {log.with_name('spark.out')}. Is there memory for it, and is it "
-            "Java 17 or newer? Then run again.",
-        ) from error
+    return settings
+
+
+def _overrides(pipeline: Pipeline) -> dict[str, str]:
+    manager = {CHECKPOINT_MANAGER: ELSEWHERE} if is_remote(pipeline.state) else {}
+    return {**manager, **pipeline.spark}
+
+
+def _log(pipeline: Pipeline) -> Path:
+    return pipeline.workplace / "logs" / "spark.log"
+
+
+def _output(log: Path) -> Path:
+    """What the JVM says that is no log line."""
+    return log.with_name("spark.out")
 
 
 def _local_jars() -> dict[str, str]:
