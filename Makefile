@@ -5,6 +5,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for p in .venv/bin/python python3.13 python3.12 python3.11 python3; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; break; }; done)
 BIN := .venv/bin
+# Tests of one file run one after the other, files at once: each worker has a Spark session and a Kafka of its own.
+WORKERS ?= 2
 # tests/browser is not among them: it needs a browser, which `make browser` finds or fetches.
 TESTS := $(wildcard $(addprefix tests/,unit spark contracts broker pipelines docs faults))
 
@@ -21,7 +23,7 @@ demo: setup ## Kafka, a payments stream, a pipeline killed in mid-batch, and the
 	@$(BIN)/penstock demo
 
 test: lint types native ## lint, types and every test but the slow ones
-	@$(BIN)/python -m pytest -m "not slow" $(TESTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" $(TESTS)
 
 lint: setup ## ruff: style and format
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -30,7 +32,7 @@ types: setup ## mypy --strict
 	@$(BIN)/mypy
 
 unit: native ## tests without a JVM: seconds
-	@$(BIN)/python -m pytest tests/unit
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/unit
 
 spark: setup ## formats, checks and sinks in one local Spark session
 	@$(BIN)/python -m pytest tests/spark tests/contracts
