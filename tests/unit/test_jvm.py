@@ -61,6 +61,7 @@ def test_the_command_is_the_launchers_own(tmp_path: Path, overrides: dict[str, s
         ({"spark.driver.defaultJavaOptions": "-Da=1"}, {}),
         ({}, {"SPARK_CONF_DIR": "/etc/spark"}),
         ({}, {"PYSPARK_SUBMIT_ARGS": "--packages a:b:1 pyspark-shell"}),
+        ({}, {"PYSPARK_GATEWAY_PORT": "12345"}),
     ],
 )
 def test_where_more_goes_into_the_command_pyspark_may_ask(

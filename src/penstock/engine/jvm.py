@@ -43,8 +43,8 @@ OPTIONS = (
     "--enable-native-access=ALL-UNNAMED",
     "-Dderby.connection.requireAuthentication=false",
 )
-OURS = {"SPARK_LOCAL_IP"}
-"""What of Spark's environment changes nothing of the command."""
+SPARKS, OURS = ("SPARK_", "PYSPARK_SUBMIT", "PYSPARK_GATEWAY"), {"SPARK_LOCAL_IP"}
+"""What may change the command, or be a JVM that is there already; and what of it does neither."""
 UNKNOWN = ("spark.driver.defaultJavaOptions", "spark.driver.extraLibraryPath")
 
 
@@ -111,7 +111,7 @@ class Jvm:
 def knows(settings: Mapping[str, str]) -> bool:
     """Whether the command for these settings, in this environment, is the one that we know."""
     home = spark_home()
-    strange = [name for name in os.environ if name.startswith(("SPARK_", "PYSPARK_SUBMIT")) and name not in OURS]
+    strange = [name for name in os.environ if name.startswith(SPARKS) and name not in OURS]
     files = [name for name in ("spark-env.sh", "spark-defaults.conf", "java-opts") if (home / "conf" / name).exists()]
     unknown = [key for key in UNKNOWN if key in settings]
     local = settings["spark.master"].startswith("local") and os.name == "posix"
