@@ -1,4 +1,4 @@
-"""`penstock validate` is quick because of what it does not import. The modules are asserted, not the clock."""
+"""`penstock validate` and `status` are quick by what they do not import. The modules are asserted, not the clock."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ sinks:
 WRONG = RIGHT.replace("brokers: dev", "broker: dev").replace("json", "jsn").replace("delta", "dleta")
 CALL = """
 import sys
-import typer
-from penstock.cli.validate import validate
+from penstock.cli import main
 try:
-    typer.run(validate)
+    main()
 finally:
     sys.stderr.write("\\nloaded: " + " ".join(sorted({name.split(".")[0] for name in sys.modules})))
 """
 
 
 def run_validate(folder: Path, text: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    return run_verb("validate", folder, text, *flags)
+
+
+def run_verb(verb: str, folder: Path, text: str, *flags: str) -> subprocess.CompletedProcess[str]:
     (folder / "orders.yaml").write_text(text)
-    command = [sys.executable, "-c", CALL, "orders.yaml", *flags]
+    command = [sys.executable, "-c", CALL, verb, "orders.yaml", *flags]
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, check=False)
 
@@ -45,6 +48,14 @@ def test_validate_loads_no_engine(tmp_path: Path, text: str, code: int) -> None:
     done = run_validate(tmp_path, text)
     loaded = done.stderr.rpartition("loaded: ")[2].split()
     assert done.returncode == code
+    assert "penstock" in loaded
+    assert [module for module in HEAVY if module in loaded] == []
+
+
+def test_status_loads_no_engine(tmp_path: Path) -> None:
+    done = run_verb("status", tmp_path, RIGHT, "--json")
+    loaded = done.stderr.rpartition("loaded: ")[2].split()
+    assert done.returncode == 0, done.stderr
     assert "penstock" in loaded
     assert [module for module in HEAVY if module in loaded] == []
 

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -114,16 +113,6 @@ class Misfit(NamedTuple):
 
 RecordNumbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]] | None"
 """For each row the number of the source record it came from, ascending; None where each row is a record of its own."""
-
-
-def fitting(count: int, misfits: list[Misfit], records: RecordNumbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Mask of the rows to write. A record is written whole or not at all: one misfit takes its other rows along."""
-    mask = np.ones(count, dtype=np.bool_)
-    bad = [misfit.row for misfit in misfits]
-    if records is None:
-        mask[bad] = False
-        return mask
-    return ~np.isin(records, records[bad])
 
 
 class Writer(Protocol):

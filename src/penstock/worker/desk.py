@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.rows import Mask, Rows, Verdict
-from penstock.sinks.contract import Target, Writer, fitting
+from penstock.sinks.contract import Target, Writer
+from penstock.sinks.fitting import fitting
 from penstock.tally import Fates, Tally
 from penstock.worker.letters import Sender, dead_letters
 

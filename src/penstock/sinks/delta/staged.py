@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.files import sync
-from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, fitting
+from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers
 from penstock.sinks.delta.conditions import Condition
 from penstock.sinks.delta.fit import Fit
 from penstock.sinks.delta.part import Layout, Part
 from penstock.sinks.delta.partition import Partitioner
 from penstock.sinks.delta.target import Lineage, packed
 from penstock.sinks.delta.types import delta_field
+from penstock.sinks.fitting import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

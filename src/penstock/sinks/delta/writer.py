@@ -8,13 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.files import sync
-from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, fitting
+from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers
 from penstock.sinks.delta.fit import Fit
 from penstock.sinks.delta.part import Layout, Part
 from penstock.sinks.delta.partition import Key, Partitioner
 from penstock.sinks.delta.spill import Spill
 from penstock.sinks.delta.stats import indexed
 from penstock.sinks.delta.target import DeltaTarget, packed
+from penstock.sinks.fitting import fitting
 
 OPEN_PARTS = 64
 """Most files that a task has open at once."""

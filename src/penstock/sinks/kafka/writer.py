@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from penstock.formats.encode.json_values import encode
 from penstock.rows import HEADERS
-from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers, fitting
+from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers
+from penstock.sinks.fitting import fitting
 from penstock.sinks.kafka.frozen import FROZEN, ORIGIN, FrozenRows
 from penstock.sinks.kafka.sizes import lineage_bytes, sizes
 from penstock.sinks.kafka.target import KafkaTarget
