@@ -15,6 +15,7 @@ Kill the process between any two lines, or run two processes at once: nothing is
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock import failpoints
@@ -119,7 +120,9 @@ def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[st
         if name not in manifest.sinks:
             continue  # a sink that joined since the batch was frozen: it begins with the next one
         frozen = manifest.sinks[name]
-        receipts[name] = table.commit(frozen, intent.key(name), {**story, "rows": frozen.rows})
+        began = time.monotonic()
+        done = table.commit(frozen, intent.key(name), {**story, "rows": frozen.rows})
+        receipts[name] = replace(done, seconds=_since(began))
         failpoints.reach(f"after:tables:{name}")
     return receipts
 
@@ -132,9 +135,15 @@ def publish_topics(
     receipts: dict[str, Receipt] = {}
     for cluster in plan.topics:
         frozen, key = _share(manifest, cluster), intent.key(cluster.name)
-        receipts |= cluster.commit(frozen, key, story, ledger.known(cluster, key, last))
+        began = time.monotonic()
+        done = cluster.commit(frozen, key, story, ledger.known(cluster, key, last))
+        receipts |= {name: replace(receipt, seconds=_since(began)) for name, receipt in done.items()}
         failpoints.reach(f"after:topics:{cluster.name}")
     return receipts
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 4)
 
 
 def _whole_so_far(plan: Plan, intent: Intent) -> Outcome | None:

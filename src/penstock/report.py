@@ -141,10 +141,14 @@ def committed(pipeline: str, outcome: Outcome, *, files: int, size: int) -> Batc
         dropped=dict(total.dropped),
         seconds=outcome.seconds,
         phases=outcome.phases,
-        sinks={key: {"version": receipt.version, "rows": receipt.rows} for key, receipt in outcome.receipts.items()},
+        sinks={name: _told(receipt) for name, receipt in outcome.receipts.items()},
         warned=dict(total.warned),
         not_routed={sink: count for sink, count in total.not_routed.items() if count},
         replayed=outcome.replayed,
         files=files,
         bytes=size,
     )
+
+
+def _told(receipt: Receipt) -> dict[str, Any]:
+    return {"version": receipt.version, "rows": receipt.rows, "seconds": receipt.seconds}

@@ -63,6 +63,11 @@ class BatchCommitted(Event):
     bytes: int = 0
     """Their size."""
 
+    @property
+    def sink_seconds(self) -> dict[str, float]:
+        """How long the commit to each sink took; those of one Kafka cluster are one commit."""
+        return {name: float(sink.get("seconds") or 0.0) for name, sink in self.sinks.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Warned(Event):

@@ -50,6 +50,7 @@ def schema(kind: Kind) -> pa.Schema:
             ("seconds", number),
             ("longest_seconds", number),
             ("phases", pa.map_(text, number)),
+            ("sink_seconds", pa.map_(text, number)),
             *((name, whole) for name in ("files", "bytes", "replayed", "read_limit")),
         ],
         "lags": [
@@ -123,6 +124,7 @@ class Together:
             "seconds": had.get("seconds", 0.0) + event.seconds,
             "longest_seconds": max(had.get("longest_seconds", 0.0), event.seconds),
             "phases": _added(had.get("phases", {}), event.phases),
+            "sink_seconds": _added(had.get("sink_seconds", {}), event.sink_seconds),
             "files": had.get("files", 0) + event.files,
             "bytes": had.get("bytes", 0) + event.bytes,
             "replayed": had.get("replayed", 0) + event.replayed,

@@ -58,6 +58,8 @@ _ALL = (
     _counter("batches", "Batches committed.", unit=""),
     _counter("batches_replayed", "Batches published from what an earlier try had frozen.", unit=""),
     _counter("phase_seconds", "Seconds spent in each phase of batches.", "phase", unit="seconds"),
+    _counter("sink_seconds", "Seconds spent on commits, by sink; sinks of one Kafka cluster are one commit.", "sink",
+             unit="seconds"),
     _gauge("batch_seconds", "How long the last batch took.", unit="seconds"),
     _gauge("batch_rows", "Records of the last batch.", unit="rows"),
     _gauge("batch_trigger_share", "The last batch's length as a share of the trigger's interval.", unit="share"),

@@ -165,6 +165,7 @@ class Figures:
         each("rows_warned", event.warned)
         each("rows_not_routed", event.not_routed)
         each("phase_seconds", event.phases)
+        each("sink_seconds", event.sink_seconds)
         self._rejects.add(at, event.read, sum(event.rejected.values()))
         self._files.add(at, event.files, event.bytes)
         self._lengths.append(event.seconds)

@@ -96,6 +96,8 @@ class Receipt:
     rows: int
     added: tuple[str, ...] = ()
     """Columns that the target gained just before."""
+    seconds: float = 0.0
+    """How long the commit took. Sinks of one Kafka cluster are one transaction: each of them has its whole length."""
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Receipt:

@@ -127,6 +127,7 @@ def _sinks(outcome: Record, identity: Record) -> list[Committed]:
             rows=receipt["rows"],
             how=receipt["how"],
             added=list(receipt["added"]),
+            seconds=receipt.get("seconds"),
         )
         for name, receipt in outcome["receipts"].items()
     ]

@@ -229,6 +229,8 @@ class Committed(Answer):
     rows: int
     how: str
     added: list[str]
+    seconds: float | None
+    """How long the commit took; None of a batch that was done before this was kept."""
 
 
 class Batch(BatchRow):

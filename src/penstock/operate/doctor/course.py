@@ -30,6 +30,7 @@ class Course:
     longest_seconds: float = 0.0
     rows: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    sink_seconds: Mapping[str, float] = field(default_factory=dict)
     rejected: Mapping[str, int] = field(default_factory=dict)
     files: int = 0
     bytes: int = 0
@@ -77,6 +78,7 @@ def of_history(rows: Sequence[Mapping[str, Any]]) -> Course | None:
         longest_seconds=max(row["longest_seconds"] for row in late),
         rows=sum(row["rows"] for row in late),
         phases=_added(row["phases"] for row in late),
+        sink_seconds=_added(row["sink_seconds"] for row in late),
         rejected=_added(row["rejected"] for row in late),
         files=sum(row["files"] for row in late),
         bytes=sum(row["bytes"] for row in late),

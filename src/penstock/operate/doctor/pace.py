@@ -27,6 +27,7 @@ MOST = 0.5
 LEAST_SECONDS = 1.0
 """Phases that take less than this in a batch slow nobody down."""
 SLOW_STATE_SECONDS, SLOW_STATE_SHARE = 1.0, 0.3
+DEAD_LETTERS = "dead_letters"
 FEW_ROWS, OFTEN_SECONDS, MANY_BATCHES = 1000, 5.0, 60
 
 
@@ -46,13 +47,13 @@ def slow_sink(patient: Patient) -> Iterator[Finding]:
     late = course.batch_seconds > max(patient.usual.target_seconds, patient.usual.every_seconds)
     if share < MOST or each < LEAST_SECONDS or not (grows or late):
         return
-    names = _sinks(patient, phase)
+    names = _slowest(course, _sinks(patient, phase))
     noun = "table" if phase == "tables" else "topic"
     whose = f"the {noun} of sink {names[0]}" if len(names) == 1 else f"{noun}s (sinks {', '.join(names)})"
     yield Finding(
         f"a slow sink: the commit to {whose} takes {spoken(each)} of a batch's {spoken(course.batch_seconds)} "
         f"({share:.0%})",
-        (*_course(patient, course), *_phases(course), *(grows.evidence if grows else ())),
+        (*_course(patient, course), *_phases(course), *_commits(course), *(grows.evidence if grows else ())),
         _faster(patient, phase, names),
         weight=0.85,
     )
@@ -62,7 +63,24 @@ def _sinks(patient: Patient, phase: str) -> list[str]:
     if patient.pipeline is None:
         return list(patient.table_paths) or ["?"]
     kafka = {name for name, sink in patient.pipeline.sinks.items() if isinstance(sink.to, Topic)}
-    return [name for name in patient.pipeline.sinks if (name in kafka) == (phase == "topics")] or ["dead_letters"]
+    named = [name for name in patient.pipeline.sinks if (name in kafka) == (phase == "topics")]
+    letters = "topics" if patient.pipeline.dead_letters.kafka else "tables"
+    return [*named, DEAD_LETTERS] if phase == letters else named
+
+
+def _slowest(course: Course, names: list[str]) -> list[str]:
+    """Those of the sinks whose commits are the slow ones; all of them where nobody measured each."""
+    times = {name: course.sink_seconds.get(name, 0.0) for name in names}
+    if not any(times.values()):
+        return [name for name in names if name != DEAD_LETTERS] or names
+    return [name for name in names if times[name] >= MOST * max(times.values())]
+
+
+def _commits(course: Course) -> Iterator[str]:
+    times = sorted(course.sink_seconds.items(), key=lambda each: -each[1])[:4]
+    if any(spent for _, spent in times):
+        told = ", ".join(f"{name} {spoken(spent / course.batches)}" for name, spent in times)
+        yield f"the commit of a batch to each sink: {told}"
 
 
 def _faster(patient: Patient, phase: str, names: list[str]) -> tuple[str, ...]:
@@ -71,9 +89,8 @@ def _faster(patient: Patient, phase: str, names: list[str]) -> tuple[str, ...]:
             "look at the brokers that are written to: their disks, their network, min.insync.replicas",
             edit(patient, f"sinks.{names[0]}.kafka.linger: 50 milliseconds   (fewer, larger requests)"),
         )
-    bys = [
-        name for name in names if patient.pipeline and getattr(patient.pipeline.sinks[name].to, "writer", "") == "spark"
-    ]
+    sinks = patient.pipeline.sinks if patient.pipeline else {}
+    bys = [name for name in names if name in sinks and getattr(sinks[name].to, "writer", "") == "spark"]
     if bys:
         return (edit(patient, f"sinks.{bys[0]}.delta.writer: auto   (Spark's own commit is far slower)"),)
     return (

@@ -100,9 +100,9 @@ function phases(batch) {
 }
 
 function sinksTable(batch) {
-  return h("div", { class: "scroll" }, h("table", { class: "wide dense" }, h("thead", {}, h("tr", {}, h("th", {}, "Sink"), h("th", {}, ""), h("th", { class: "num" }, "Rows"), h("th", { class: "num" }, "Version"), h("th", {}, "How"))),
+  return h("div", { class: "scroll" }, h("table", { class: "wide dense" }, h("thead", {}, h("tr", {}, h("th", {}, "Sink"), h("th", {}, ""), h("th", { class: "num" }, "Rows"), h("th", { class: "num" }, "Version"), h("th", { class: "num" }, "Took"), h("th", {}, "How"))),
     h("tbody", {}, batch.sinks.map((sink) => h("tr", {}, h("td", {}, sink.sink, h("span", { class: "sub mono clip", title: sink.target }, sink.target)), h("td", {}, sink.sort ? badge(sink.sort) : ""), h("td", { class: "num" }, count(sink.rows)),
-      h("td", { class: "num mono" }, sink.sort === "kafka" ? `marker ${sink.version}` : sink.version), h("td", {}, sink.how, sink.added.length ? h("span", { class: "sub" }, `new columns: ${sink.added.join(", ")}`) : null))))));
+      h("td", { class: "num mono" }, sink.sort === "kafka" ? `marker ${sink.version}` : sink.version), h("td", { class: "num" }, precise(sink.seconds)), h("td", {}, sink.how, sink.added.length ? h("span", { class: "sub" }, `new columns: ${sink.added.join(", ")}`) : null))))));
 }
 
 function counts(batch) {
