@@ -6,11 +6,13 @@ import itertools
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +25,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from penstock.dev.broker import free_port
-from penstock.operate.doctor import Finding, Report, diagnose
-from penstock.operate.doctor.admission import of_checkpoint, of_pipeline
+from penstock.operate.doctor import diagnose
+from penstock.operate.doctor.admission import of_checkpoint
 from penstock.operate.doctor.reach import allowed
 from penstock.sources.groups import publish
 from penstock.sources.kafka import Cluster
-from penstock.spec import load_pipeline
 from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import DevKafka, delete_records, end_offsets, ensure_topic, produce, up
 from penstock.testing.runs import run_once, running
 from tests.broker.cases import ids_case, values
+from tests.broker.doctor_kit import codes, first, report
 from tests.broker.test_foreign_jobs import records, run_to_the_end
 from tests.broker.test_lag_of_runs import HELD
 
@@ -102,19 +104,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strict]:
     assert kafka.port == port
     yield Strict(kafka, f"127.0.0.1:{login}", f"127.0.0.1:{lost}", f"127.0.0.1:{tls}")
     kafka.stop()
-
-
-def report(case: Case, **changes: Any) -> Report:
-    return diagnose(replace(of_pipeline(load_pipeline(case.file), case.file.name), **changes))
-
-
-def first(found: Report) -> Finding:
-    assert found.findings, found.unseen
-    return found.findings[0]
-
-
-def codes(found: Report) -> list[str]:
-    return [each.code for each in found.findings]
 
 
 def case_of(folder: Path, broker: Strict, topic: str, **settings: Any) -> Case:
@@ -248,6 +237,10 @@ def test_a_real_pipeline_is_healthy_while_it_runs_and_when_it_was_stopped(
     assert found.unseen == {}
     _forgotten_group(case, broker, topic)
     _records_that_went(case, broker, topic)
+    run_once(spark, case, accept_loss=True)
+    found = first(report(case))
+    assert (found.code, "7 offsets" in found.cause + "".join(found.evidence)) == ("gap_accepted", True), found
+    _harmed(case)
 
 
 def _forgotten_group(case: Case, broker: Strict, topic: str) -> None:
@@ -267,6 +260,17 @@ def _records_that_went(case: Case, broker: Strict, topic: str) -> None:
     assert codes(found)[1] == "behind", "it was stopped, and records wait"
 
 
+def _harmed(case: Case) -> None:
+    """Files of its ledger and of Spark's checkpoint, cut or gone."""
+    newest = max((case.state / "ledger").rglob("outcomes/*.json"), key=lambda path: int(path.stem))
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[:40])
+    assert first(report(case)).code == "damaged_ledger"
+    newest.write_bytes(whole)
+    (case.state / "spark" / "metadata").unlink()
+    assert first(report(case)).code == "refused"
+
+
 def test_rows_too_large_for_their_topic_are_told_with_its_setting(
     spark: SparkSession, broker: Strict, tmp_path: Path
 ) -> None:
@@ -281,7 +285,7 @@ def test_rows_too_large_for_their_topic_are_told_with_its_setting(
 
 
 @pytest.mark.slow  # a process of its own, to be killed
-def test_a_process_killed_in_mid_batch_is_the_cause(broker: Strict, tmp_path: Path) -> None:
+def test_a_process_stopped_then_killed_in_mid_batch_is_the_cause(broker: Strict, tmp_path: Path) -> None:
     topic = broker.topic()
     (tmp_path / "held_back.py").write_text(HELD.format(go=str(tmp_path / "never")))
     case = case_of(tmp_path, broker, topic, steps=[{"python": "held_back:held"}], observe={"poll": "200 milliseconds"})
@@ -291,6 +295,9 @@ def test_a_process_killed_in_mid_batch_is_the_cause(broker: Strict, tmp_path: Pa
         process.wait_for("batch_started")
         wait_until(lambda: b'"pass"' in (case.state / "progress" / "now.json").read_bytes(), "it has told its phase")
         assert codes(report(case)) == []
+        process.signal(signal.SIGSTOP)
+        silent = first(report(case, at=time.time() + 600))
+        assert (silent.code, f"kill -9 {process.popen.pid}" in silent.mend[0]) == ("silent", True), silent
     finally:
         process.kill()
     found = first(report(case))
@@ -315,9 +322,13 @@ def test_a_plain_spark_job_is_healthy_then_dead_then_loses_records(
     spark: SparkSession, broker: Strict, tmp_path: Path
 ) -> None:
     topic, checkpoint, table = broker.topic(partitions=2), tmp_path / "checkpoint", tmp_path / "table"
-    for _ in range(2):
+    for number in range(2):
         produce(broker.bootstrap, topic, [b"v"] * 60)
         run_to_the_end(records(spark, broker.kafka, topic).selectExpr("CAST(value AS STRING) AS v"), checkpoint, table)
+        shutil.copytree(checkpoint, tmp_path / ("old" if number == 0 else "new"))
+    assert asked(tmp_path / "old", broker, "--table", str(table))[1]["findings"][0]["code"] == "table_ahead"
+    (tmp_path / "old" / "offsets" / "0").write_bytes(b"")
+    assert asked(tmp_path / "old", broker)[1]["findings"][0]["code"] == "damaged_checkpoint"
     code, found = asked(checkpoint, broker, "--table", str(table))
     assert (code, found["findings"]) == (0, [])
     assert {"checkpoint", "brokers", "lag", "table table"} <= set(found["seen"])

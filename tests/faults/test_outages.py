@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -47,7 +48,7 @@ def test_a_worker_killed_in_mid_batch_is_replaced_and_the_batch_closes(payments_
 @pytest.mark.slow
 def test_a_full_disk_is_waited_for_and_told_once(payments_case: Callable[..., Any], tmp_path: Path) -> None:
     """The table lies on a small file system of the process's own; the test frees room through /proc."""
-    case = payments_case()
+    case = payments_case(observe={"poll": "1 second"})
     case.produce(50_000)
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -61,6 +62,12 @@ def test_a_full_disk_is_waited_for_and_told_once(payments_case: Callable[..., An
     process = Process(popen, out)
     waiting = process.wait_for("waiting")
     assert "the disk is full" in waiting["cause"]
+    alerted = process.wait_for("alert_raised")
+    assert (alerted["alert"], "the disk is full" in alerted["text"] + alerted["cause"]) == ("waiting", True), alerted
+    enter = ["nsenter", "-t", str(popen.pid), "-U", "-m", "--preserve-credentials"]
+    looks = [sys.executable, "-m", "penstock", "doctor", str(case.file), "--json"]
+    seen = subprocess.run([*enter, *looks], capture_output=True, text=True, timeout=120, check=False)
+    assert json.loads(seen.stdout)["findings"][0]["code"] == "disk_full", seen
     inside = Path(f"/proc/{popen.pid}/root{lake}")
     (inside / "ballast").unlink()
     process.wait_for("batch_committed")

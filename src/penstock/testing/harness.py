@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,11 @@ class Case:
         with self.file.open("w") as target:
             YAML().dump(self.spec, target)
 
-    def start(self, *args: str, env: Mapping[str, str] | None = None) -> Process:
-        """`penstock run FILE --json ...` in the background."""
+    def start(self, *args: str, env: Mapping[str, str] | None = None, under: Sequence[str] = ()) -> Process:
+        """`penstock run FILE --json ...` in the background; `under` is put before it, as `slow_disk.under` gives it."""
         self.runs += 1
         out = self.folder / f"run-{self.runs}.out"
-        command = [sys.executable, "-m", "penstock", "run", str(self.file), "--json", *args]
+        command = [*under, sys.executable, "-m", "penstock", "run", str(self.file), "--json", *args]
         with out.open("wb") as target:
             popen = subprocess.Popen(
                 command,
@@ -117,9 +117,9 @@ class Case:
             )
         return Process(popen, out)
 
-    def run(self, *args: str, env: Mapping[str, str] | None = None) -> Process:
+    def run(self, *args: str, env: Mapping[str, str] | None = None, under: Sequence[str] = ()) -> Process:
         """`penstock run FILE --once --json ...` to its end."""
-        process = self.start("--once", *args, env=env)
+        process = self.start("--once", *args, env=env, under=under)
         try:
             process.end()
         except subprocess.TimeoutExpired:

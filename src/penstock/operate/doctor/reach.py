@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 REACH_SECONDS = 5.0
 """How long a broker may take to answer before it counts as away."""
 ANSWER_SECONDS = 5.0
+CLOSED_AT_ONCE = "connections are taken and closed at once: something before the brokers answers, and they do not"
 MOST_BROKERS, CONNECT_SECONDS = 5, 2.0
 """So many brokers are tried, each for so long."""
 Trouble = Literal["", "away", "login", "tls", "advertised"]
@@ -113,7 +114,8 @@ def _refused(bootstrap: str, told: Sequence[tuple[str, str]]) -> Reach:
         if _login(name, text):
             return Reach(bootstrap, "login", text)
         if _tls(name, text):
-            return Reach(bootstrap, "tls", text)
+            tls = _speaks_tls(bootstrap)
+            return Reach(bootstrap, "tls", text) if tls else Reach(bootstrap, "away", CLOSED_AT_ONCE)
     return Reach(bootstrap, "away", max((text for _, text in told), key=len, default="no answer"))
 
 
@@ -131,6 +133,25 @@ def _login(name: str, text: str) -> bool:
 
 def _tls(name: str, text: str) -> bool:
     return name == "_SSL" or "SSL" in text or "in state APIVERSION_QUERY" in text
+
+
+def _speaks_tls(bootstrap: str) -> bool:
+    """Does anybody there begin TLS? A tunnel or a proxy before a broker that is away only closes the connection."""
+    import ssl
+
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # who it is, is not the question
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), CONNECT_SECONDS) as made, context.wrap_socket(made):
+                return True
+        except ssl.SSLError as error:
+            if "ALERT" in (error.reason or ""):
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
 
 
 @dataclass(frozen=True)

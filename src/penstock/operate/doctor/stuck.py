@@ -97,6 +97,8 @@ def _none_begins(patient: Patient, now: Now) -> Iterator[Finding]:
 def _usual(patient: Patient) -> float:
     """As the alert has it: the longest of the last batches, and not less than the target."""
     lengths = [row["longest_seconds"] for row in patient.past[-USUAL_BATCHES:]]
+    if patient.now is not None and patient.now.last_batch is not None:
+        lengths.append(patient.now.last_batch.seconds)  # of a run that has just begun the history has nothing yet
     return max(patient.usual.target_seconds, max(lengths, default=FIRST_SECONDS))
 
 

@@ -1,0 +1,83 @@
+"""What tests of the doctor share: a look at a pipeline, records that flow, and how soon an alert came."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from confluent_kafka import Producer
+
+from penstock.observe.events import AlertRaised, LagMeasured
+from penstock.operate.doctor import Finding, Report, diagnose
+from penstock.operate.doctor.admission import of_pipeline
+from penstock.spec import load_pipeline
+from penstock.testing.harness import Case, wait_until
+from penstock.testing.runs import Told
+from tests.broker.cases import values
+
+
+def report(case: Case, **changes: Any) -> Report:
+    return diagnose(replace(of_pipeline(load_pipeline(case.file), case.file.name), **changes))
+
+
+def first(found: Report) -> Finding:
+    assert found.findings, found.unseen
+    return found.findings[0]
+
+
+def codes(found: Report) -> list[str]:
+    return [each.code for each in found.findings]
+
+
+def spread(bootstrap: str, topic: str, partitions: int, rows: int) -> None:
+    """So many records to each partition."""
+    _send(Producer({"bootstrap.servers": bootstrap, "linger.ms": 5}), topic, partitions, rows)
+
+
+def _send(producer: Producer, topic: str, partitions: int, rows: int) -> None:
+    for value in values(0, rows):
+        for partition in range(partitions):
+            producer.produce(topic, value, partition=partition)
+    assert producer.flush(30) == 0
+
+
+@contextmanager
+def flowing(bootstrap: str, topic: str, partitions: int, rows: int, every: float = 0.2) -> Iterator[None]:
+    """So many records come to each partition, again and again, while the block runs."""
+    over = threading.Event()
+
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+
+    def flow() -> None:
+        while not over.wait(every):
+            _send(producer, topic, partitions, rows)
+
+    thread = threading.Thread(target=flow)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def alerted(told: Told, name: str) -> AlertRaised:
+    """The alert of this name, once it is raised."""
+
+    def look() -> list[AlertRaised]:
+        if told.error is not None:
+            raise told.error
+        return [event for event in told.of(AlertRaised) if event.alert == name]
+
+    [raised] = wait_until(look, f"the alert {name} is raised")
+    return raised
+
+
+def polls_before(told: Told, name: str, since: float) -> int:
+    """How many times the lag was measured after this moment, up to the alert."""
+    place = told.events.index(alerted(told, name))
+    measured = [event.lag.at for event in told.events[:place] if isinstance(event, LagMeasured)]
+    return sum(at > since for at in measured)
