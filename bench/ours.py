@@ -20,33 +20,34 @@ STEPS = [{"select": ["*", "to_date(event_time) AS event_date"]}]
 
 def penstock(job: Job) -> None:
     """`penstock run --once`, in this process and session."""
-    _run(job)
+    drain(job)
 
 
 def checked(job: Job) -> None:
     """With two simple checks and a column by SQL."""
-    _run(job, checks=CHECKS, steps=STEPS)
+    drain(job, checks=CHECKS, steps=STEPS)
 
 
 def avro(job: Job) -> None:
     """Framed Avro, by a registry."""
     from penstock.formats.avro import Avro
 
-    _run(replace(job, topic="payments-avro"), decode=Avro(), registry=_registry())
+    drain(replace(job, topic="payments-avro"), decode=Avro(), registry=_registry())
 
 
 def protobuf(job: Job) -> None:
     """Framed Protobuf, by a registry."""
     from penstock.formats.protobuf import Protobuf
 
-    _run(replace(job, topic="payments-protobuf"), decode=Protobuf(), registry=_registry())
+    drain(replace(job, topic="payments-protobuf"), decode=Protobuf(), registry=_registry())
 
 
 def _registry() -> RegistryOptions:
     return RegistryOptions(url=os.environ["BENCH_REGISTRY"])
 
 
-def _run(job: Job, **sections: Any) -> None:
+def drain(job: Job, **sections: Any) -> None:
+    """With these sections besides."""
     from penstock.engine.run import RunOptions, run
     from penstock.observe.events import nowhere
 

@@ -44,7 +44,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "variants",
         nargs="*",
-        choices=[*(name for name, each in ROSTER.items() if each.group != "registry"), []],
+        choices=[*(name for name, each in ROSTER.items() if each.group not in ("registry", "seeing")), []],
         default=[],
         help="default: T S P",
     )

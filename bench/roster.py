@@ -23,7 +23,7 @@ class Variant:
     """Runs in the environment of the other frameworks (requirements-peers.lock)."""
     counted: bool = True
     """Leaves tables that can be counted; a limit leaves none."""
-    group: Literal["main", "checks", "limit", "registry"] = "main"
+    group: Literal["main", "checks", "limit", "registry", "seeing"] = "main"
 
     def find(self) -> Callable[[Job], None]:
         module, _, name = self.drain.partition(":")
@@ -43,6 +43,7 @@ ROSTER = {
     "Q": Variant("Quix Streams, orjson, deltalake", "bench.peers:quix", peer=True),
     "Y": Variant("penstock without its native decoder", "bench.ours:penstock", "penstock", WITHOUT_NATIVE),
     "P": Variant("penstock", "bench.ours:penstock", "penstock"),
+    "PV": Variant("penstock, seen and unseen by turns", "bench.seeing:watched_by_turns", "penstock", group="seeing"),
     "TC": Variant("the script with two checks and a column", "bench.scripts:checked", "penstock", group="checks"),
     "PC": Variant("penstock with two checks and a column", "bench.ours:checked", "penstock", group="checks"),
     "PS": Variant(

@@ -72,8 +72,8 @@ def alerted(told: Told, name: str) -> AlertRaised:
             raise told.error
         return [event for event in told.of(AlertRaised) if event.alert == name]
 
-    [raised] = wait_until(look, f"the alert {name} is raised")
-    return raised
+    found: list[AlertRaised] = wait_until(look, f"the alert {name} is raised")
+    return found[0]
 
 
 def polls_before(told: Told, name: str, since: float) -> int:

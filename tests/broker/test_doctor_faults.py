@@ -238,8 +238,8 @@ def test_a_real_pipeline_is_healthy_while_it_runs_and_when_it_was_stopped(
     _forgotten_group(case, broker, topic)
     _records_that_went(case, broker, topic)
     run_once(spark, case, accept_loss=True)
-    found = first(report(case))
-    assert (found.code, "7 offsets" in found.cause + "".join(found.evidence)) == ("gap_accepted", True), found
+    gap = first(report(case))
+    assert (gap.code, "7 offsets" in gap.cause + "".join(gap.evidence)) == ("gap_accepted", True), gap
     _harmed(case)
 
 

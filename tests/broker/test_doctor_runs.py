@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from penstock.dev.broker import free_port
 from penstock.errors import PenstockError
 from penstock.observe import history
 from penstock.observe import now as present
+from penstock.observe.events import Waiting
 from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, produce
 from penstock.testing.proxy import Api, Proxy, proxied_kafka
@@ -227,6 +229,22 @@ def test_a_batch_that_hangs_is_alerted_and_told_first(spark: SparkSession, make:
     held(case, spark, kafka, look)
 
 
+def test_a_registry_that_is_away_is_waited_for_and_told_first(spark: SparkSession, make: Make, kafka: DevKafka) -> None:
+    nowhere = {"url": f"http://127.0.0.1:{free_port()}", "timeout": "1 second"}
+    case = make(decode={"avro": {}}, registry=nowhere)
+    produce(kafka.bootstrap, topic_of(case), [framed(1, id=1, note="n")] * 5)
+    with running(spark, case) as told:
+        [waits] = wait_until(lambda: told.of(Waiting)[:1], "the run waits")
+        assert polls_before(told, "waiting", since_of(case)) <= 2
+        found = first(report(case))
+    assert (found.code, "registry" in found.cause) == ("waiting", True), (found, waits)
+
+
+def since_of(case: Case) -> float:
+    """Since when the run waits, as it tells."""
+    return float(wait_until(lambda: getattr(present.read(case.state), "waiting_since", None), "that it waits is told"))
+
+
 @pytest.mark.slow  # a client has some patience with its broker
 def test_a_sink_that_is_away_is_alerted_and_told_first(spark: SparkSession, make: Make, proxy: Proxy) -> None:
     case = out_through(make(), proxy)
@@ -237,11 +255,9 @@ def test_a_sink_that_is_away_is_alerted_and_told_first(spark: SparkSession, make
         told.wait_for_rows(20)
         with proxy.cut_off():
             produce(str(case.spec["source"]["kafka"]["brokers"][0]), topic_of(case), values(20, 60))
-            waiting = wait_until(lambda: getattr(present.read(case.state), "waiting", ""), "the run waits")
-            assert polls_before(told, "waiting", getattr(present.read(case.state), "waiting_since", 0.0)) <= 2
+            assert polls_before(told, "waiting", since_of(case)) <= 2
             found = report(case)
         told.wait_for_rows(60)
-    assert waiting
     assert codes(found)[:2] == ["broker_away", "waiting"], found
     assert f"no broker of {proxy.bootstrap} answers" in first(found).cause
 

@@ -1,0 +1,148 @@
+"""What it costs to be seen:  python -m bench.seeing [--events N] [--pairs N]
+
+The main job, drained again and again by one warm process: with everything on (lag every second, alerts, `now.json`,
+history, the Kafka group, a Prometheus endpoint that is asked every second), and with nobody looking. By default the lag
+is asked for every ten seconds only. What counts is the CPU of the process tree, of neighbouring drains; their order
+changes, so that a process that grows warmer favours neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from bench.job import Job
+from bench.lane import Lane
+from bench.run import Bench, say, spread
+from bench.table import shown
+
+PORT = "BENCH_PROMETHEUS"
+WARM = 3
+"""Drains that are dropped first."""
+
+
+class Blind:
+    """In place of the observer: looks at nothing, tells nobody."""
+
+    def __init__(self, *_about: object) -> None:
+        pass
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        yield
+
+    def heard(self, _event: object) -> None:
+        """Nobody listens."""
+
+    def attach(self, *_sight: object) -> None:
+        """Nobody looks."""
+
+    def ended(self, *_how: str) -> None:
+        """Nobody writes it down."""
+
+
+def watched_by_turns(job: Job) -> None:
+    """Drain the topic; the folder's number says whether anybody looks on."""
+    from bench import ours
+    from penstock.observing import Observe
+    from penstock.options import Duration
+
+    if watched(int(job.folder.name)):
+        ours.drain(job, observe=Observe(poll=Duration("1 second"), prometheus=f"127.0.0.1:{os.environ[PORT]}"))
+        return
+    with patch("penstock.engine.run.Observer", Blind):
+        ours.drain(job)
+
+
+def watched(number: int) -> bool:
+    """Yes, no, no, yes, and so on."""
+    return number % 4 in (0, 3)
+
+
+@contextmanager
+def scraping(port: int) -> Iterator[list[int]]:
+    """Asks for metrics once a second, as Prometheus would; gives the sizes of the answers."""
+    over, sizes = threading.Event(), list[int]()
+
+    def scrape() -> None:
+        while not over.wait(1.0):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                    sizes.append(len(answer.read()))
+            except urllib.error.URLError:
+                continue  # nobody looks on just now
+
+    thread = threading.Thread(target=scrape, daemon=True)
+    thread.start()
+    try:
+        yield sizes
+    finally:
+        over.set()
+        thread.join()
+
+
+def measured(bench: Bench, pairs: int, port: int) -> dict[str, Any]:
+    """CPU-seconds of neighbouring drains, watched and not."""
+    lane = Lane("PV", bench.bootstrap, bench.batch_rows, bench.folder)
+    spent: list[tuple[bool, float]] = []
+    try:
+        with scraping(port) as sizes:
+            for number in range(-WARM, 2 * pairs):
+                cpu = lane.drain(number).cpu_seconds
+                say(f"{'seen' if watched(number) else 'unseen'}: {cpu:.2f} CPU-s{'' if number >= 0 else ', dropped'}")
+                spent += [(watched(number), cpu)] if number >= 0 else []
+    finally:
+        lane.close()
+    couples = [dict(spent[place : place + 2]) for place in range(0, len(spent), 2)]
+    return {
+        "events": bench.truth.events,
+        "pairs": pairs,
+        "scrapes": len(sizes),
+        "load": os.getloadavg()[0],
+        "seen": spread(each[True] for each in couples),
+        "unseen": spread(each[False] for each in couples),
+        "more": spread(each[True] / each[False] - 1 for each in couples),
+    }
+
+
+def main() -> int:
+    from penstock.dev.broker import free_port
+
+    asked = _arguments()
+    port = free_port()
+    os.environ[PORT] = str(port)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
+        told = measured(Bench(asked.events, asked.batch_rows, folder, stack), asked.pairs, port)
+    more = {name: 100 * value for name, value in told["more"].items()}
+    print(
+        f"{told['events']:,} events, {told['pairs']} pairs of drains, asked for metrics {told['scrapes']} times, "
+        f"load {told['load']:.1f} at the end.\nseen {shown(told['seen'])} CPU-s, unseen {shown(told['unseen'])} CPU-s: "
+        f"{shown(more)} % more."
+    )
+    if asked.json:
+        asked.json.write_text(json.dumps(told, indent=2) + "\n")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.seeing", description="What it costs to be seen.")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (default: a million)")
+    parser.add_argument("--pairs", type=int, default=6, help="measured pairs of drains (default: 6)")
+    parser.add_argument("--batch-rows", type=int, default=100_000, help="most rows of a batch (default: 100,000)")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
