@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.loading import Env, Set, again, load
+from penstock.cli.loading import Brokers, Checkpoint, Committed, Env, FileOrNone, Set, again, load
 from penstock.observe.logs import printable
 
 if TYPE_CHECKING:
@@ -17,25 +17,15 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    file: Annotated[Path | None, typer.Argument(help="The pipeline file.", show_default=False)] = None,
+    file: FileOrNone = None,
     env: Env = None,
     sets: Set = None,
     state: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Instead of a file: the state folder of a pipeline.", show_default=False),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Instead of a file: the checkpoint of any Structured Streaming job. It is only read.",
-            show_default=False,
-        ),
-    ] = None,
-    brokers: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="With --state, --checkpoint: the brokers.", show_default=False),
-    ] = None,
+    checkpoint: Checkpoint = None,
+    brokers: Brokers = None,
     tables: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,9 +35,7 @@ def doctor(
             show_default=False,
         ),
     ] = None,
-    committed: Annotated[
-        bool, typer.Option("--committed", help="With --checkpoint: the job has isolation.level=read_committed.")
-    ] = False,
+    committed: Committed = False,
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Say what is wrong with a pipeline, or with any Spark job, and what mends it. Changes nothing, starts no JVM.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.loading import Env, Set, load, state_of
+from penstock.cli.loading import Brokers, Checkpoint, Committed, Env, FileOrNone, Set, load, state_of
 from penstock.cli.tables import aligned, number
 from penstock.counting import spoken
 
@@ -24,23 +24,12 @@ MOST_LINES = 20
 
 
 def lag(
-    file: Annotated[Path | None, typer.Argument(help="The pipeline file.", show_default=False)] = None,
+    file: FileOrNone = None,
     env: Env = None,
     sets: Set = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Instead of a pipeline file: the checkpoint of any Structured Streaming job. It is only read.",
-            show_default=False,
-        ),
-    ] = None,
-    brokers: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="With --checkpoint: the job's brokers.", show_default=False)
-    ] = None,
-    committed: Annotated[
-        bool, typer.Option("--committed", help="With --checkpoint: the job has isolation.level=read_committed.")
-    ] = False,
+    checkpoint: Checkpoint = None,
+    brokers: Brokers = None,
+    committed: Committed = False,
     publish: Annotated[
         str | None,
         typer.Option(

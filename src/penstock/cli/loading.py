@@ -1,4 +1,4 @@
-"""The pipeline file on the command line: FILE, `--env` and `--set`, the same for every verb that takes a file."""
+"""What is looked at: FILE, `--env` and `--set`, or the checkpoint of any job; the same for every verb that takes it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ Set = Annotated[
     typer.Option(
         "--set", metavar="NAME=VALUE", help="Give a variable of the file this value. Repeatable.", show_default=False
     ),
+]
+
+FileOrNone = Annotated[Path | None, typer.Argument(help="The pipeline file.", show_default=False)]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Instead of a file: the checkpoint of any Structured Streaming job. It is only read.",
+        show_default=False,
+    ),
+]
+Brokers = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Without a file: the job's brokers.", show_default=False)
+]
+Committed = Annotated[
+    bool, typer.Option("--committed", help="With --checkpoint: the job has isolation.level=read_committed.")
 ]
 
 
