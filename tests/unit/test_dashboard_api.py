@@ -14,7 +14,7 @@ from penstock.formats.schemas import parse_ddl
 from penstock.ledger.lease import holder, lease
 from penstock.ledger.ledger import Ledger
 from penstock.ledger.shelf import Shelf
-from penstock.observe import history
+from penstock.observe import gaps, history
 from penstock.observe import now as present
 from penstock.operate import letters
 from penstock.pipeline import Pipeline
@@ -270,6 +270,19 @@ def test_alerts_stand_with_cause_and_next_step(tmp_path: Path) -> None:
         assert found["standing"] == [raised]
         assert [each["event"] for each in found["happened"]] == ["started"]
         assert board.get("/pipelines")["pipelines"][0]["alerts"] == ["lag_growing"]
+
+
+def test_a_damaged_file_of_gaps_is_told_and_the_other_ranges_and_alerts_are_shown(tmp_path: Path) -> None:
+    state = KeptState(tmp_path, batches=2).write()
+    for number in (3, 4):
+        gaps.keep(state.state, [gaps.Gap(1000.0 + number, "orders", 1, number, "t", 0, 5, 9)])
+    broken = max(gaps.folder_of(state.state).glob("*.parquet"))
+    broken.write_bytes(broken.read_bytes()[:100])
+    with dashboard([state.state]) as board:
+        found = board.get("/pipelines/orders/alerts")
+    assert [each["batch_id"] for each in found["lost"]] == [3]
+    assert f"gaps/{broken.name} cannot be read" in found["lost_trouble"]
+    assert found["happened"]
 
 
 def test_schema_changes_are_listed_the_newest_first_with_what_became_of_them(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from penstock.ledger.lease import lease
 from penstock.observe import now as present
 from penstock.observe.diary import Diary
 from penstock.observe.events import BatchCommitted, PhaseStarted, RunStarted, Waiting
-from penstock.observe.history import History
+from penstock.observe.history import History, unfold
 from penstock.observe.now import Board, Now
 from penstock.observe.recent import Recent
 from penstock.observe.status import status
@@ -190,6 +190,22 @@ def test_the_history_is_read_as_it_grows_and_half_a_line_waits(tmp_path: Path) -
         file.write('batch": 2}\n')
     assert [row["last_batch"] for row in recent.rows("batches")] == [1, 2]
     assert [row["event"] for row in recent.rows("runs")] == ["started"]
+
+
+@pytest.mark.parametrize("folded", [True, False])
+def test_who_begins_to_look_after_midnight_sees_the_evening_too(tmp_path: Path, folded: bool) -> None:
+    midnight = 1_800_057_600.0
+    told = Told(tmp_path, at=midnight - 100)
+    for number in range(12):
+        told.at = midnight - 95 + 10 * number
+        told.batch(number, seconds=10.0)
+    days = sorted(path.name for path in (tmp_path / "progress").glob("????-??-??.*"))
+    assert [day for day in days if day.endswith("jsonl")] == ["2027-01-16.jsonl"], days
+    if not folded:
+        unfold(tmp_path / "progress", "2027-01-15")
+    rows = Recent(tmp_path).rows("batches")
+    assert [row["last_batch"] for row in rows] == list(range(12))
+    assert rows[0]["phases"] == {"pass": 5.0, "tables": 2.5}
 
 
 def test_only_the_end_of_a_long_day_is_read(tmp_path: Path) -> None:

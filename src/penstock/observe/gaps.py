@@ -79,11 +79,34 @@ def keep(state: Path, gaps: Iterable[Gap]) -> None:
 
 
 def read(state: Path) -> pa.Table:
-    """Every gap, oldest first. `state` is `Pipeline.workplace`."""
-    import pyarrow as pa
+    """Every gap, oldest first. `state` is `Pipeline.workplace`. Raises what a damaged file raises."""
+    return _together(_part(path) for path in _parts(state))
+
+
+def read_what_can_be(state: Path) -> tuple[pa.Table, dict[str, str]]:
+    """The same of the files that can be read; and of each other one why it cannot."""
+    found, wrong = [], {}
+    for path in _parts(state):
+        try:
+            found.append(_part(path))
+        except (OSError, ValueError) as error:
+            wrong[path.name] = str(error).splitlines()[0]
+    return _together(found), wrong
+
+
+def _parts(state: Path) -> list[Path]:
+    return sorted(folder_of(state).glob("*.parquet"))
+
+
+def _part(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
-    parts = [pq.read_table(path, schema=schema()) for path in sorted(folder_of(state).glob("*.parquet"))]
+    return pq.read_table(path, schema=schema())
+
+
+def _together(parts: Iterable[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
     return pa.concat_tables([schema().empty_table(), *parts]).sort_by("at")
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from penstock.paths import is_catalog_name, is_remote
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 MOST_FILES = 12
 """Files that one look opens."""
@@ -44,16 +47,26 @@ def sample(table: str, limit: int, code: str | None = None) -> Sample:
     found = _files(table)
     rows: list[dict[str, Any]] = []
     looked = 0
-    for path, size in found[:MOST_FILES]:
+    for file in found[:MOST_FILES]:
         if len(rows) >= limit:
             break
-        if size <= MOST_BYTES:
-            rows += _rows(path, limit - len(rows), code)
+        if file.size <= MOST_BYTES:
+            rows += _rows(file, limit - len(rows), code)
         looked += 1
     return Sample(rows, len(found), looked)
 
 
-def _files(table: str) -> list[tuple[Path, int]]:
+@dataclass(frozen=True)
+class File:
+    """A file of the table."""
+
+    path: Path
+    size: int
+    left: Any = None
+    """Which of its rows are left, if its owner deleted some of them."""
+
+
+def _files(table: str) -> list[File]:
     """The table's files, the newest first."""
     import pyarrow as pa
     from deltalake import DeltaTable
@@ -62,7 +75,8 @@ def _files(table: str) -> list[tuple[Path, int]]:
     if is_remote(table) or is_catalog_name(table):
         raise Unreadable(f"{table} is not a folder of this machine, and this page reads no other.")
     try:
-        actions = pa.table(DeltaTable(table).get_add_actions(flatten=True))
+        opened = DeltaTable(table)
+        actions, left = pa.table(opened.get_add_actions(flatten=True)), _left(opened)
     except TableNotFoundError:
         return []
     except (DeltaError, OSError, ValueError) as error:
@@ -70,20 +84,37 @@ def _files(table: str) -> list[tuple[Path, int]]:
     paths, times = actions.column("path").to_pylist(), actions.column("modification_time").to_pylist()
     sizes = actions.column("size_bytes").to_pylist()
     newest = sorted(zip(times, paths, sizes, strict=True), reverse=True, key=lambda each: each[:2])
-    return [(Path(table, unquote(path)), size) for _, path, size in newest]
+    return [File(Path(table, unquote(path)), size, left.get(Path(path).name)) for _, path, size in newest]
 
 
-def _rows(path: Path, limit: int, code: str | None) -> list[dict[str, Any]]:
+def _left(table: DeltaTable) -> dict[str, Any]:
+    """Name of a file -> which of its rows its deletion vector leaves, as a mask."""
     import pyarrow as pa
+
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    found = pa.table(table.deletion_vectors())
+    names = (Path(path).name for path in found.column("filepath").to_pylist())
+    return dict(zip(names, found.column("selection_vector"), strict=True))
+
+
+def _rows(file: File, limit: int, code: str | None) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     try:
-        filters = None if code is None else [("code", "=", code)]
-        found = pq.read_table(path, columns=list(COLUMNS), filters=filters, partitioning=None)
+        found = pq.read_table(file.path, columns=list(COLUMNS), partitioning=None)
     except FileNotFoundError:  # vacuumed meanwhile
         return []
     except (pa.ArrowInvalid, OSError) as error:
-        raise Unreadable(f"{path} cannot be read: {error}") from error
+        raise Unreadable(f"{file.path} cannot be read: {error}") from error
+    if file.left is not None:
+        mask = file.left.values
+        rest = pa.array([True] * (found.num_rows - len(mask)), pa.bool_())  # behind its end nothing is deleted
+        found = found.filter(pa.chunked_array([mask, rest], pa.bool_()))
+    if code is not None:
+        found = found.filter(pc.equal(found["code"], code))
     return list(_newest(found.slice(max(0, found.num_rows - limit)).to_pylist()))
 
 

@@ -167,18 +167,23 @@ def alerts_of(shown: Shown) -> Alerts:
     now = standing.now
     days = shown.courses.days(time.time() - DAYS * 86_400)
     runs = [row for day in days for row in day.runs][-MOST_EVENTS:]
+    lost, trouble = shown.kept.of("lost", (gaps.folder_of(shown.state),), lambda: _lost(shown))
     return Alerts(
         standing=standing_of(standing),
         measured_at=now.at if now else None,
         happened=[happened_of(row) for row in reversed(runs)],
-        lost=shown.kept.of("lost", (gaps.folder_of(shown.state),), lambda: _lost(shown)),
+        lost=lost,
+        lost_trouble=trouble,
         damaged=sum(day.damaged + day.cut for day in days),
     )
 
 
-def _lost(shown: Shown) -> list[LostRange]:
+def _lost(shown: Shown) -> tuple[list[LostRange], str]:
     if not gaps.folder_of(shown.state).is_dir():
-        return []
-    rows = gaps.read(shown.state).to_pylist()[-MOST_LOST:]
+        return [], ""
+    table, wrong = gaps.read_what_can_be(shown.state)
+    rows = table.to_pylist()[-MOST_LOST:]
     names = ("batch_id", "topic", "partition", "start", "end")
-    return [LostRange(at=row["at"].timestamp(), **{name: row[name] for name in names}) for row in reversed(rows)]
+    lost = [LostRange(at=row["at"].timestamp(), **{name: row[name] for name in names}) for row in reversed(rows)]
+    told = [f"gaps/{name} cannot be read: {why}. The ledger has its ranges." for name, why in wrong.items()]
+    return lost, "\n".join(told[:3])

@@ -38,4 +38,6 @@ class Alerts(Answer):
     measured_at: float | None
     happened: list[Happened]
     lost: list[LostRange]
+    lost_trouble: str
+    """What of them cannot be read, and why."""
     damaged: int

@@ -31,6 +31,7 @@ export function alertsTab(data, ui, alerts) {
         h("p", { class: "detail" }, each.cause), h("p", { class: "detail next" }, told(each.next_step)))))
       : empty("No alert is raised.", data.running ? "Alerts are looked at every few seconds while the pipeline runs." : `As of ${ago(alerts.measured_at)}, when the process was last heard of.`, "What is looked for:", command(`penstock alerts list ${data.file || "FILE"}`)),
     !data.running && alerts.standing.length ? h("span", { class: "faint" }, `as of ${ago(alerts.measured_at)}`) : null),
+    alerts.lost_trouble ? h("div", { class: "notice is-warn" }, icon("dead"), h("div", {}, told(alerts.lost_trouble))) : null,
     alerts.lost.length ? panel("Records that are gone", h("div", { class: "scroll" }, h("table", { class: "wide dense" }, h("thead", {}, h("tr", {}, h("th", {}, "Noticed"), h("th", {}, "Partition"), h("th", { class: "num" }, "From"), h("th", { class: "num" }, "To"), h("th", { class: "num" }, "Offsets"), h("th", { class: "num" }, "Batch"))),
       h("tbody", {}, alerts.lost.map((each) => h("tr", {}, h("td", {}, when(each.at)), h("td", { class: "mono" }, `${each.topic}-${each.partition}`), h("td", { class: "num mono" }, each.start), h("td", { class: "num mono" }, each.end - 1), h("td", { class: "num bad" }, count(each.end - each.start)), h("td", { class: "num" }, count(each.batch_id)))))))) : null,
     panel("What happened, in the last week", alerts.happened.length ? h("ul", { class: "events full" }, alerts.happened.map((each) =>
