@@ -18,7 +18,7 @@ from penstock.errors import PenstockError
 from penstock.observe import history
 from penstock.observe import now as present
 from penstock.observe.events import Waiting
-from penstock.testing.harness import Case, wait_until
+from penstock.testing.harness import DEADLINE_SECONDS, Case, wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, produce
 from penstock.testing.proxy import Api, Proxy, proxied_kafka
 from penstock.testing.runs import Told, run_once, running
@@ -294,8 +294,11 @@ def run_on_slow_disk(spark: SparkSession, case: Case, kafka: DevKafka, folder: P
     case.spec["pace"] = {"max_rows": 40, "batch_target": "1 second"}
     case.write()
     spread(kafka.bootstrap, topic_of(case), 4, 50)
-    done = case.run(under=under(folder, seconds))
-    assert done.end() == 0, done.text
+    slow = case.start("--once", under=under(folder, seconds))
+    try:
+        assert slow.end(3 * DEADLINE_SECONDS) == 0, slow.text
+    finally:
+        slow.kill()
 
 
 @pytest.mark.slow  # a process of its own, whose disk is slow

@@ -571,3 +571,18 @@ def test_nothing_is_written_by_a_look(ward: Ward) -> None:
     before = sorted((path, path.stat().st_mtime_ns, path.stat().st_size) for path in ward.folder.rglob("*"))
     ward.report()
     assert sorted((path, path.stat().st_mtime_ns, path.stat().st_size) for path in ward.folder.rglob("*")) == before
+
+
+def test_of_several_tables_the_slow_one_is_named_and_a_batch_that_stands_out_hides_nothing(tmp_path: Path) -> None:
+    tables = {name: Sink(to=Delta(table=str(tmp_path / "lake" / name))) for name in ("lake", "big")}
+    ward = Ward(tmp_path, {"sinks": tables})
+    times = {"lake": {"rows": 5, "version": 1, "seconds": 0.2}, "big": {"rows": 5, "version": 1, "seconds": 7.6}}
+    ward.ran(1, every=10.0, ends=300.0, seconds=600.0, sinks=times)
+    ward.ran(20, every=10.0, sinks=times, **SLOW)
+    ward.tells(lag=ward.fell_behind(), ended="done")
+    found = first(ward.report())
+    assert (found.code, "the commit to the table of sink big takes 7.8 s of a batch's 9.5 s" in found.cause) == (
+        "slow_sink",
+        True,
+    ), found
+    assert "the commit of a batch to each sink: big 7.6 s, lake 0.2 s" in found.evidence

@@ -117,9 +117,9 @@ class Case:
             )
         return Process(popen, out)
 
-    def run(self, *args: str, env: Mapping[str, str] | None = None, under: Sequence[str] = ()) -> Process:
+    def run(self, *args: str, env: Mapping[str, str] | None = None) -> Process:
         """`penstock run FILE --once --json ...` to its end."""
-        process = self.start("--once", *args, env=env, under=under)
+        process = self.start("--once", *args, env=env)
         try:
             process.end()
         except subprocess.TimeoutExpired:

@@ -15,6 +15,8 @@ from penstock.ranges import Positions
 
 LATELY_SECONDS = 3600.0
 """So much of the past counts, back from the newest batch that is known."""
+ENOUGH_ROWS = 3
+"""Of so many rows of the history one may be left out."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,11 @@ class Course:
     longest_seconds: float = 0.0
     rows: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of a batch by phase, on average; without the longest, which may be the first of a run."""
     sink_seconds: Mapping[str, float] = field(default_factory=dict)
+    """The same of the commit to each sink."""
+    phased_seconds: float = 0.0
+    """How long those batches took, on average."""
     rejected: Mapping[str, int] = field(default_factory=dict)
     files: int = 0
     bytes: int = 0
@@ -61,7 +67,8 @@ class Course:
 
     def share(self, *phases: str) -> float:
         """What part of the batches' time these phases took."""
-        return sum(self.phases.get(name, 0.0) for name in phases) / self.seconds if self.seconds else 0.0
+        whole = self.phased_seconds
+        return sum(self.phases.get(name, 0.0) for name in phases) / whole if whole else 0.0
 
 
 def of_history(rows: Sequence[Mapping[str, Any]]) -> Course | None:
@@ -70,6 +77,8 @@ def of_history(rows: Sequence[Mapping[str, Any]]) -> Course | None:
     late = [row for row in rows if _seconds(row) > newest - LATELY_SECONDS]
     if not late:
         return None
+    usual = without_the_longest(late)
+    count = sum(row["batches"] for row in usual)
     return Course(
         batches=sum(row["batches"] for row in late),
         since=min(_seconds(row) - row["seconds"] for row in late),
@@ -77,13 +86,24 @@ def of_history(rows: Sequence[Mapping[str, Any]]) -> Course | None:
         seconds=sum(row["seconds"] for row in late),
         longest_seconds=max(row["longest_seconds"] for row in late),
         rows=sum(row["rows"] for row in late),
-        phases=_added(row["phases"] for row in late),
-        sink_seconds=_added(row["sink_seconds"] for row in late),
+        phases=_shared(_added(row["phases"] for row in usual), count),
+        sink_seconds=_shared(_added(row["sink_seconds"] for row in usual), count),
+        phased_seconds=sum(row["seconds"] for row in usual) / count,
         rejected=_added(row["rejected"] for row in late),
         files=sum(row["files"] for row in late),
         bytes=sum(row["bytes"] for row in late),
         read_limit=late[-1]["read_limit"],
     )
+
+
+def without_the_longest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Where there are some: the first batch of a run loads everything, and says nothing of where time goes later."""
+    by_length = sorted(rows, key=lambda row: row["longest_seconds"])
+    return by_length[:-1] if len(rows) >= ENOUGH_ROWS else by_length
+
+
+def _shared(sums: Mapping[str, float], count: int) -> dict[str, float]:
+    return {name: value / count for name, value in sums.items()}
 
 
 def of_checkpoint(found: Foreign) -> Course | None:

@@ -42,7 +42,7 @@ def slow_sink(patient: Patient) -> Iterator[Finding]:
     if course is None or not course.phases:
         return
     phase = max(("tables", "topics"), key=lambda name: course.phases.get(name, 0.0))
-    share, each = course.share(phase), course.phases.get(phase, 0.0) / course.batches
+    share, each = course.share(phase), course.phases.get(phase, 0.0)
     grows = growth(patient)
     late = course.batch_seconds > max(patient.usual.target_seconds, patient.usual.every_seconds)
     if share < MOST or each < LEAST_SECONDS or not (grows or late):
@@ -51,7 +51,7 @@ def slow_sink(patient: Patient) -> Iterator[Finding]:
     noun = "table" if phase == "tables" else "topic"
     whose = f"the {noun} of sink {names[0]}" if len(names) == 1 else f"{noun}s (sinks {', '.join(names)})"
     yield Finding(
-        f"a slow sink: the commit to {whose} takes {spoken(each)} of a batch's {spoken(course.batch_seconds)} "
+        f"a slow sink: the commit to {whose} takes {spoken(each)} of a batch's {spoken(course.phased_seconds)} "
         f"({share:.0%})",
         (*_course(patient, course), *_phases(course), *_commits(course), *(grows.evidence if grows else ())),
         _faster(patient, phase, names),
@@ -79,7 +79,7 @@ def _slowest(course: Course, names: list[str]) -> list[str]:
 def _commits(course: Course) -> Iterator[str]:
     times = sorted(course.sink_seconds.items(), key=lambda each: -each[1])[:4]
     if any(spent for _, spent in times):
-        told = ", ".join(f"{name} {spoken(spent / course.batches)}" for name, spent in times)
+        told = ", ".join(f"{name} {spoken(spent)}" for name, spent in times)
         yield f"the commit of a batch to each sink: {told}"
 
 
@@ -110,7 +110,7 @@ def slow_state(patient: Patient) -> Iterator[Finding]:
     if course is None or not course.phases:
         return
     share = course.share("intent", "freeze", "outcome")
-    each = share * course.batch_seconds
+    each = share * course.phased_seconds
     if share < SLOW_STATE_SHARE or each < SLOW_STATE_SECONDS:
         return
     yield Finding(
