@@ -70,8 +70,8 @@ def test_a_full_disk_is_waited_for_and_told_once(payments_case: Callable[..., An
     assert json.loads(seen.stdout)["findings"][0]["code"] == "disk_full", seen
     inside = Path(f"/proc/{popen.pid}/root{lake}")
     (inside / "ballast").unlink()
-    process.wait_for("batch_committed")
     process.wait_for("recovered")
+    wait_until(lambda: sum(each["read"] for each in process.events("batch_committed")) == 50_000, "all are read")
     kept = tmp_path / "kept"
     subprocess.run(["cp", "-r", str(inside), str(kept)], check=True)
     process.signal(signal.SIGTERM)
