@@ -34,7 +34,10 @@ from penstock.testing.ward import Ward
 from penstock.unread import Probe
 
 QUERY = "7a0e3b6c-0000-4000-8000-000000000000"
-SLOW = {"seconds": 9.5, "phases": {"intent": 0.05, "pass": 1.5, "freeze": 0.05, "tables": 7.8, "outcome": 0.1}}
+SLOW: dict[str, Any] = {
+    "seconds": 9.5,
+    "phases": {"intent": 0.05, "pass": 1.5, "freeze": 0.05, "tables": 7.8, "outcome": 0.1},
+}
 
 
 @pytest.fixture
