@@ -72,4 +72,3 @@ def test_minutes_of_varied_load_raise_no_alert_and_the_doctor_finds_nothing(
             assert report(case).findings == (), look
     assert told.of(AlertRaised) == []
     assert len(told.of(BatchCommitted)) >= LOOKS
-    assert report(case).findings == ()
