@@ -3,8 +3,7 @@
 Google's runtime decides what a message is: the messages of a step are put behind one another, as one message that
 repeats them, and it reads them at one stroke, without a Python object for each. What it writes back is the plainest
 form of the same values: every field once, oneofs decided, maps without doubles, nothing unknown. Only that reaches the
-quick decoder, whose columns are then those of Google's runtime, whatever came in. Where it refuses the step, the step
-is halved until the bad messages stand alone.
+quick decoder, whose columns are then those of Google's runtime, whatever came in.
 """
 
 from __future__ import annotations
@@ -19,26 +18,25 @@ import pyarrow.compute as pc
 from penstock.formats.arrow_nulls import filled, needs_filling
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
-from penstock.formats.protobuf.indexes import Indexes, varint
+from penstock.formats.protobuf.indexes import Indexes
+from penstock.formats.protobuf.joined import Joined
 from penstock.formats.protobuf.messages import Messages, batch_class
 from penstock.formats.protobuf.readers import Flaw, columns_of, read_struct
 from penstock.formats.protobuf.shadow import MESSAGE, Shadow, add
 from penstock.formats.protobuf.types import is_map
 from penstock.formats.protobuf.unsound import missing, reason, unknown_of
 from penstock.formats.types import Field
-from penstock.rows import Verdict
+from penstock.rows import Numbers, Verdict
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-STEP_ROWS = 8_192
+STEP_ROWS = 16_384
 STEP_BYTES = 4 << 20
 MAX_NAMES = 100
 LOOK_EVERY = 16
 """Looking for what a schema does not name costs as much as reading: one step in so many is looked through, and every
 one from the first on in which there is any. Where such fields are to be rejected, all are."""
-FEW = 16
-"""So many messages are looked at one by one where one of them is bad."""
 
 
 class ProtobufDecoder:
@@ -113,16 +111,16 @@ class Step:
         self.decoder, self.values, self.first = decoder, values, first
         self.verdicts: list[Verdict] = []
         self.unknown: dict[str, int] = {}
-        self._parts: list[tuple[np.ndarray[Any, Any], pa.RecordBatch]] = []
+        self._parts: list[tuple[Numbers, pa.RecordBatch]] = []
 
     def run(self) -> pa.RecordBatch:
         """One row per payload, in order; null where there is a verdict."""
         rows, bodies = self._bodies()
         if len(rows):
-            self._read(rows, bodies)
+            self._read(rows, Joined(bodies))
         return self._in_order()
 
-    def _bodies(self) -> tuple[np.ndarray[Any, Any], pa.Array]:
+    def _bodies(self) -> tuple[Numbers, pa.Array]:
         """The messages without their indexes, and which payloads they are."""
         rows = np.arange(len(self.values))
         values = self.values
@@ -137,103 +135,72 @@ class Step:
             self._out(int(rows[place]), None, why)
         return np.delete(rows, list(wrong)), bodies
 
-    def _read(self, rows: np.ndarray[Any, Any], bodies: pa.Array) -> None:
+    def _read(self, rows: Numbers, joined: Joined) -> None:
         """Decode these messages. What cannot be is judged, and the rest decoded without it."""
-        wrapped = _wrapped(bodies)
-        batch = self._parsed(wrapped)
-        if batch is None:
-            sound = self._sound(rows, bodies, 0)
-            if sound:
-                self._read(rows[sound], bodies.take(pa.array(sound)))
+        batch, refused = joined.parsed(self.decoder.many)
+        for place in refused:
+            self._out(int(rows[place]), *self._judged(joined.body(place)))
+        rows = np.delete(rows, refused)
+        if not len(rows):
             return
         if self.decoder.has_required and not batch.IsInitialized():
-            self._without(rows, bodies, self._incomplete(rows, batch))
+            self._without(rows, joined.without(refused), self._incomplete(rows, batch))
             return
         if not self.decoder.looks() and self._keep(rows, batch.SerializePartialToString(deterministic=True)):
             return
+        joined = joined.without(refused)
         batch.DiscardUnknownFields()
         data = batch.SerializePartialToString(deterministic=True)
-        if len(data) != len(wrapped) and self._lessened(wrapped, data):
+        if len(data) != len(joined.data) and self._lessened(joined, data):
             self.decoder.saw_unknown = True
             if self.decoder.rejecting:
-                self._without(rows, bodies, self._with_unknown(rows, wrapped))
+                self._without(rows, joined, self._with_unknown(rows, joined))
                 return
-            self._count_unknown(wrapped)
+            self._count_unknown(joined)
         if not self._keep(rows, data):
             raise AssertionError("ptars refuses what Google's runtime wrote")
 
-    def _parsed(self, wrapped: bytes) -> Any:
-        from google.protobuf.message import DecodeError
-
-        try:
-            return self.decoder.many.FromString(wrapped)
-        except DecodeError:
-            return None
-
-    def _lessened(self, wrapped: bytes, data: bytes) -> bool:
+    def _lessened(self, joined: Joined, data: bytes) -> bool:
         """Was there anything unknown in these messages?"""
-        return bool(self.decoder.many.FromString(wrapped).ByteSize() != len(data))
+        return bool(self.decoder.many.FromString(joined.data).ByteSize() != len(data))
 
-    def _sound(self, rows: np.ndarray[Any, Any], bodies: pa.Array, first: int) -> list[int]:
-        """Which of these are messages, where Google's runtime refuses them together: halved, or asked for each alone.
-
-        Places count from `first`. The others are judged.
-        """
-        if len(rows) <= FEW:
-            bad = [not self._is_message(int(row), body) for row, body in zip(rows, bodies.to_pylist(), strict=True)]
-            return [first + place for place in np.flatnonzero(~np.array(bad)).tolist()]
-        middle = len(rows) // 2
-        found: list[int] = []
-        for start, end in ((0, middle), (middle, len(rows))):
-            part, own = bodies.slice(start, end - start), rows[start:end]
-            if self._parsed(_wrapped(part)) is not None:
-                found += range(first + start, first + end)
-            else:
-                found += self._sound(own, part, first + start)
-        return found
-
-    def _is_message(self, row: int, body: bytes) -> bool:
-        """Judge one message; also where it is sound alone but too deep as part of another."""
+    def _judged(self, body: bytes) -> tuple[str | None, str]:
+        """What is wrong with a message that was refused; it may be sound alone, but too deep as part of another."""
         from google.protobuf.message import DecodeError
 
         try:
             self.decoder.one.FromString(body)
         except DecodeError:
-            self._out(row, *reason(self.decoder.message, body))
-            return False
-        if self._parsed(b"\x0a" + varint(len(body)) + body) is None:
-            self._out(row, None, "Unknown groups are nested too deep in it.")
-            return False
-        return True
+            return reason(self.decoder.message, body)
+        return None, "Unknown groups are nested too deep in it."
 
-    def _without(self, rows: np.ndarray[Any, Any], bodies: pa.Array, bad: list[int]) -> None:
+    def _without(self, rows: Numbers, joined: Joined, bad: list[int]) -> None:
         """Decode the others."""
         if len(bad) < len(rows):
-            keep = np.delete(np.arange(len(rows)), bad)
-            self._read(rows[keep], bodies.take(pa.array(keep)))
+            self._read(np.delete(rows, bad), joined.without(bad))
 
-    def _incomplete(self, rows: np.ndarray[Any, Any], batch: Any) -> list[int]:
+    def _incomplete(self, rows: Numbers, batch: Any) -> list[int]:
         found = [place for place, one in enumerate(batch.rows) if not one.IsInitialized()]
         for place in found:
             pointer = missing(batch.rows[place])
             self._out(int(rows[place]), pointer, "A required field is missing.")
         return found
 
-    def _with_unknown(self, rows: np.ndarray[Any, Any], wrapped: bytes) -> list[int]:
+    def _with_unknown(self, rows: Numbers, joined: Joined) -> list[int]:
         found = []
-        for place, one in enumerate(self.decoder.many.FromString(wrapped).rows):
+        for place, one in enumerate(self.decoder.many.FromString(joined.data).rows):
             if pointer := next(unknown_of(one), None):
                 why = f"Schema {self.decoder.writer.id} does not name the field of this number, or its value."
                 self.verdicts.append(Verdict(self.first + int(rows[place]), "unknown_field", pointer, why))
                 found.append(place)
         return found
 
-    def _count_unknown(self, wrapped: bytes) -> None:
-        for one in self.decoder.many.FromString(wrapped).rows:
+    def _count_unknown(self, joined: Joined) -> None:
+        for one in self.decoder.many.FromString(joined.data).rows:
             for pointer in set(unknown_of(one)):
                 self.unknown[pointer[1:]] = self.unknown.get(pointer[1:], 0) + 1
 
-    def _keep(self, rows: np.ndarray[Any, Any], data: bytes) -> bool:
+    def _keep(self, rows: Numbers, data: bytes) -> bool:
         """Take the columns of these messages. False where the quick decoder cannot read them: it knows no groups, and
         unknown ones are allowed."""
         try:
@@ -277,17 +244,6 @@ def _parts(values: pa.Array) -> Iterator[tuple[int, pa.Array]]:
         last = max(first + 1, min(first + STEP_ROWS, last, len(values)))
         yield first, values.slice(first, last - first)
         first = last
-
-
-def _wrapped(bodies: pa.Array) -> bytes:
-    """These messages as one that repeats them: each behind its tag and its length."""
-    coded = pc.binary_length(bodies).dictionary_encode()
-    heads = pa.array([b"\x0a" + varint(size) for size in coded.dictionary.to_pylist()], pa.binary())
-    joined = pc.binary_join_element_wise(heads.take(coded.indices), bodies.cast(pa.binary()), b"")
-    _, offsets, data = joined.buffers()
-    places = np.frombuffer(offsets, np.int32)[joined.offset : joined.offset + len(joined) + 1]
-    whole: bytes = data.slice(int(places[0]), int(places[-1] - places[0])).to_pybytes()
-    return whole
 
 
 def may_turn_unknown(field: FieldDescriptor) -> bool:
