@@ -81,7 +81,11 @@ def payment(number: int, *, items: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
+    print(told(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000))
+
+
+def told(rows: int) -> str:
+    """The figures of so many events, as lines."""
     pa.set_cpu_count(1)
     variants: dict[str, Callable[[], float]] = {}
     for label, fields in (("flat", FIELDS), ("with a list", LISTED)):
@@ -90,9 +94,8 @@ def main() -> None:
     for turn in range(ROUNDS):
         for name, run in [*variants.items()] if turn % 2 else reversed([*variants.items()]):
             best[name] = min(best[name], run())
-    print(f"{rows} payment events, {ROUNDS} rounds, best of each; rows per CPU-second")
-    for name, seconds in best.items():
-        print(f"  {name:54} {rows / seconds:12,.0f}")
+    head = f"{rows} payment events, {ROUNDS} rounds, best of each; rows per CPU-second"
+    return "\n".join([head, *(f"  {name:54} {rows / seconds:12,.0f}" for name, seconds in best.items())])
 
 
 def runs(fields: dict[str, Any], rows: int, *, items: bool) -> dict[str, Callable[[], float]]:

@@ -106,7 +106,7 @@ def spend(decode: Decode, values: Any) -> float:
     return time.process_time() - start
 
 
-def compare(name: str, text: str, make: Callable[[int], dict[str, Any]], rows: int) -> None:
+def compare(name: str, text: str, make: Callable[[int], dict[str, Any]], rows: int) -> list[str]:
     schema = Schema(1, "protobuf", text)
     kind = GetMessageClass(messages_of(schema).named())
     values = [FRAME + b"\x00" + kind(**make(number)).SerializeToString() for number in range(rows)]
@@ -119,18 +119,26 @@ def compare(name: str, text: str, make: Callable[[int], dict[str, Any]], rows: i
     for turn in range(ROUNDS):
         for word, decode in list(runs.items())[:: 1 if turn % 2 else -1]:
             best[word] = min(best[word], spend(decode, values))
-    print(f"{name}: {rows} messages of {sum(map(len, values)) // rows} bytes, {ROUNDS} rounds, best of each")
-    for word, seconds in best.items():
-        print(f"  {word:44} {rows / seconds / 1000:7.0f} k/cpu-s")
     first, second = best.values()
-    print(f"  ratio {first / second:.1f}")
+    return [
+        f"{name}: {rows} messages of {sum(map(len, values)) // rows} bytes, {ROUNDS} rounds, best of each",
+        *(f"  {word:44} {rows / seconds / 1000:7.0f} k rows per CPU-second" for word, seconds in best.items()),
+        f"  ratio {first / second:.1f}",
+    ]
 
 
 def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
+    print(told(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000))
+
+
+def told(rows: int) -> str:
+    """The figures of so many messages, as lines."""
     pa.set_cpu_count(1)
-    compare("flat, 14 fields", FLAT, flat, rows)
-    compare("nested", NESTED, nested, rows)
+    kinds: list[tuple[str, str, Callable[[int], dict[str, Any]]]] = [
+        ("flat, 14 fields", FLAT, flat),
+        ("nested", NESTED, nested),
+    ]
+    return "\n".join(line for name, text, make in kinds for line in compare(name, text, make, rows))
 
 
 if __name__ == "__main__":

@@ -55,9 +55,15 @@ ROSTER = {
         "a loop: confluent-kafka, AvroDeserializer, deltalake", "bench.registry_loops:avro", group="registry"
     ),
     "AP": Variant("penstock, Avro", "bench.ours:avro", "penstock", group="registry"),
+    "AN": Variant(
+        "limit: Spark reads alone", "bench.scripts:nowhere_avro", "penstock", counted=False, group="registry"
+    ),
     "GL": Variant(
         "a loop: confluent-kafka, ProtobufDeserializer, deltalake", "bench.registry_loops:protobuf", group="registry"
     ),
     "GP": Variant("penstock, Protobuf", "bench.ours:protobuf", "penstock", group="registry"),
+    "GN": Variant(
+        "limit: Spark reads alone", "bench.scripts:nowhere_protobuf", "penstock", counted=False, group="registry"
+    ),
 }  # fmt: skip
 QUICK = ("T", "S", "P")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,16 @@ def nowhere(job: Job) -> None:
     """Spark reads the topic, and the records go nowhere."""
     records = _records(job).writeStream.format("noop").option("checkpointLocation", str(job.folder / "checkpoint"))
     records.trigger(availableNow=True).start().awaitTermination()
+
+
+def nowhere_avro(job: Job) -> None:
+    """The same with the topic of framed Avro."""
+    nowhere(replace(job, topic="payments-avro"))
+
+
+def nowhere_protobuf(job: Job) -> None:
+    """The same with the topic of framed Protobuf."""
+    nowhere(replace(job, topic="payments-protobuf"))
 
 
 def _stream(job: Job, write: Callable[[Any, int], None]) -> None:
