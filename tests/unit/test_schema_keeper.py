@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,19 @@ def test_a_process_that_was_first_is_built_upon(shop: Shop) -> None:
     assert columns(mine) == "`id` BIGINT NOT NULL, `name` STRING, `a` STRING, `b` STRING"
     assert sorted(mine.reader.writers) == [("orders", 1), ("orders", 2), ("orders", 3)]
     assert mine.reader.revision == 3
+
+
+def test_an_id_that_was_waited_for_once_is_never_waited_for_again(shop: Shop) -> None:
+    keeper = shop.keeper()
+    assert keeper.meet({("orders", 404): 1}, 0)
+    waiting = RegistryOptions(folder=str(shop.folder / "schemas"), unknown_id_wait=Duration("10 minutes"))
+    keeper.asking.pipeline = keeper.pipeline.model_copy(update={"registry": waiting})
+    keeper.asking.stopping.set()  # whoever waits now raises
+    for batch in (1, 2):
+        keeper.asking._missing.clear()  # some time later
+        assert keeper.meet({("orders", 404): 1}, batch)
+    with pytest.raises(Unavailable):
+        keeper.meet({("orders", 405): 1}, 3)
 
 
 def test_a_stop_while_it_waits_rejects_nothing(shop: Shop) -> None:
@@ -439,13 +453,51 @@ def test_a_type_of_the_subjects_own_folder_counts_before_that_of_the_whole_folde
     assert "`zip`" in columns(shop.keeper())
 
 
-def test_avro_files_that_need_one_another_in_a_circle_are_refused(shop: Shop) -> None:
+def put_circle(shop: Shop) -> None:
     for name, other in (("A", "B"), ("B", "A")):
         body = {"type": "record", "name": name, "fields": [{"name": "x", "type": ["null", other]}]}
         (shop.folder / "schemas" / f"{name}.avsc").write_text(json.dumps(body))
+
+
+CIRCLE = r"in a circle: A\.avsc needs B\.avsc needs A\.avsc"
+
+
+def test_avro_files_that_need_one_another_in_a_circle_are_refused_at_the_start(shop: Shop) -> None:
+    put_circle(shop)
     shop.put(1, with_address("A"))
-    with pytest.raises(SchemaRefused, match=r"in a circle: A\.avsc needs B\.avsc needs A\.avsc"):
+    with pytest.raises(SchemaRefused, match=CIRCLE):
         shop.keeper()
+
+
+def test_avro_files_in_a_circle_that_are_met_later_park_their_records_until_they_are_mended(shop: Shop) -> None:
+    keeper = shop.keeper()
+    put_circle(shop)
+    shop.put(2, with_address("A"))
+    third = shop.put(3, record(id=LONG, name=OPTIONAL, more=OPTIONAL))
+    assert keeper.meet({("orders", 2): 1, ("orders", 3): 1}, 0)
+    values: list[bytes | None] = [
+        framed(2, FIRST, {"id": 1, "name": None}),
+        framed(3, third, {"id": 2, "name": None, "more": "m"}),
+    ]
+    decoder = keeper.format(closed=True).decoder().of_topic("orders")  # type: ignore[attr-defined]
+    [verdict] = decoder.decode(pa.array(values, pa.binary())).verdicts
+    assert (verdict.row, verdict.code) == (0, "schema_parked")
+    assert re.search(CIRCLE, verdict.detail)
+    assert [(event.new, event.action) for event in shop.news] == [(2, "park"), (3, "read")]
+    assert len(keeper.format().decoder().of_topic("orders").strange(pa.array(values))) == 0  # type: ignore[attr-defined]
+    assert not keeper.meet({("orders", 2): 1}, 1)
+    shop.put(2, FIRST)
+    keeper.asking._refused.clear()  # some time later
+    assert keeper.meet({("orders", 2): 1}, 2)
+    assert rows(keeper.format(), values)[1] == []
+
+
+def test_avro_files_in_a_circle_stop_the_run_where_the_policy_says_so(shop: Shop) -> None:
+    keeper = shop.keeper(None, incompatible="stop")
+    put_circle(shop)
+    shop.put(2, with_address("A"))
+    with pytest.raises(SchemaStopped, match=CIRCLE):
+        keeper.meet({("orders", 2): 1}, 0)
 
 
 def test_a_type_that_no_file_defines_is_named(shop: Shop) -> None:

@@ -100,6 +100,8 @@ class Framed:
     reader: Reader
     missing: frozenset[int] = frozenset()
     """Ids that the registry does not know: their records are rejected (`unknown_schema`)."""
+    refused: tuple[tuple[int, str], ...] = ()
+    """Ids whose schema the registry cannot give, and why: their records are rejected (`schema_parked`)."""
     closed: bool = False
     """Take every id that is not known as missing: all that the batch holds were looked up."""
 

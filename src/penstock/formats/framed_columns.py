@@ -48,7 +48,8 @@ class TopicDecoder:
         self.options, self.columns, self.topic = bound.options, columns, topic
         self.bound = bound
         self.known = {number: writer for (name, number), writer in bound.reader.writers.items() if name == topic}
-        self._ids = np.array(sorted({*self.known, *bound.missing}), dtype=np.int64)
+        self.refused = dict(bound.refused)
+        self._ids = np.array(sorted({*self.known, *bound.missing, *self.refused}), dtype=np.int64)
 
     def strange(self, values: pa.Array) -> Numbers:
         """One row for each id that nobody has looked up yet."""
@@ -84,11 +85,12 @@ class TopicDecoder:
     ) -> pa.RecordBatch | None:
         """The columns of the records of one schema; None where all of them are rejected."""
         writer = self.known.get(number)
+        parked = self.refused.get(number) if writer is None else writer.parked
+        if parked:
+            verdicts += [Verdict(int(row), "schema_parked", None, parked) for row in rows]
+            return None
         if writer is None:
             verdicts += [unknown(int(row), number) for row in rows]
-            return None
-        if writer.parked:
-            verdicts += [Verdict(int(row), "schema_parked", None, writer.parked) for row in rows]
             return None
         made = frames.decoded(self._decoder(writer), rows)
         verdicts += [verdict._replace(row=int(rows[verdict.row])) for verdict in made.verdicts]

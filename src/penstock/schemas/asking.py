@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from penstock.errors import Unavailable
+from penstock.errors import SchemaRefused, Unavailable
 from penstock.pipeline import Pipeline
 from penstock.schemas.cache import Kept
 from penstock.schemas.contract import Schema
@@ -24,12 +24,22 @@ class Asking:
         self.waited: set[int] = set()
         """Ids that were waited for already: nobody waits twice in front of the same bytes."""
         self._missing: dict[int, float] = {}
+        self._refused: dict[int, tuple[float, SchemaRefused]] = {}
 
     @property
     def missing(self) -> frozenset[int]:
         """Ids that the registry does not know, as of a little while ago."""
         now = time.monotonic()
         return frozenset(number for number, since in self._missing.items() if now - since < MISSING_SECONDS)
+
+    @property
+    def refused(self) -> dict[int, SchemaRefused]:
+        """Ids whose schema the registry has and cannot give: files of a folder that do not fit together, above all.
+
+        As of a little while ago, too: nothing of it is kept, so that a folder that was mended is read.
+        """
+        now = time.monotonic()
+        return {number: why for number, (since, why) in self._refused.items() if now - since < MISSING_SECONDS}
 
     def found(self, numbers: set[int]) -> dict[int, Schema]:
         """The schemas that the registry has. What it has not, it gets some time for: it may be a replica behind.
@@ -40,7 +50,7 @@ class Asking:
         deadline = time.monotonic() + (self._wait_seconds if numbers - self.waited else 0.0)
         while True:
             found |= self._asked(numbers - set(found))
-            left = numbers - set(found)
+            left = numbers - set(found) - set(self.refused)
             pause = min(max(1.0, len(left) * 0.05), deadline - time.monotonic())
             if not left or pause <= 0:
                 break
@@ -56,11 +66,13 @@ class Asking:
 
     def _asked(self, numbers: set[int]) -> dict[int, Schema]:
         made = {}
-        for number in sorted(numbers):
+        for number in sorted(numbers - set(self.refused)):
             try:
                 made[number] = self.registry.by_id(number)
             except LookupError:
                 continue
+            except SchemaRefused as refused:
+                self._refused[number] = time.monotonic(), refused
         return made
 
     def _note(self, left: set[int]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from penstock.errors import SchemaRefused, SchemaStopped, Unavailable
@@ -44,7 +45,8 @@ class Keeper:
 
     def format(self, *, closed: bool = False) -> Framed:
         """The format with all that is known now."""
-        return Framed(self.options, self.reader, self.asking.missing, closed)
+        refused = tuple((number, self._refusal(number, why).words) for number, why in self.asking.refused.items())
+        return Framed(self.options, self.reader, self.asking.missing, refused, closed)
 
     # at the start
 
@@ -149,13 +151,14 @@ class Keeper:
 
     def meet(self, strange: Strange, batch_id: int) -> bool:
         """Look up these topics and schema ids. True if some are new: the pass that met them is void."""
-        fresh = self.asking.missing
+        fresh = {*self.asking.missing, *self.asking.refused}
         wanted = {key: count for key, count in strange.items() if key[1] not in fresh}
         wanted = {key: count for key, count in wanted.items() if key not in self.reader.writers}
         if not wanted:
             return False
         ordered = sorted(wanted, key=lambda key: (-wanted[key], key))[:MOST_ASKED]
         found = self.asking.found({number for _, number in ordered})
+        self._tell_refused(ordered, batch_id)
         new = sorted((key for key in ordered if key[1] in found), key=lambda key: (key[1], key[0]))  # the oldest first
         while new:
             news = [self._met(topic, found[number], batch_id) for topic, number in new]
@@ -165,6 +168,21 @@ class Keeper:
                 key for key in new if key not in self.reader.writers
             ]  # another process was first: on top of its word
         return True
+
+    def _tell_refused(self, met: list[tuple[str, int]], batch_id: int) -> None:
+        """Stop, or tell, where the registry cannot give one of these schemas. Nothing of it is kept."""
+        for topic, number in met:
+            if number in self.asking.refused:
+                judged = self._refusal(number, self.asking.refused[number])
+                subject = self.options.subject_of(topic, "")
+                before = self.reader.readers.get(subject)
+                if judged.action == "stop":
+                    raise self._stop(topic, subject, before, number, judged)
+                self._tell(topic, subject, before, number, judged, batch_id)
+
+    def _refusal(self, number: int, why: SchemaRefused) -> Judgement:
+        told = f"schema {number}: {why.what.rstrip('.')}"
+        return judge([Change("incompatible", "", "", told)], self.policy)
 
     def _met(self, topic: str, schema: Schema, batch_id: int) -> News:
         """Decide on a schema that was never read before in this topic."""
@@ -187,7 +205,12 @@ class Keeper:
         before = self.reader.readers.get(subject)
         judged = self._decide(topic, subject, schema, judged)
         if judged.action == "stop":
-            raise self._stop(topic, subject, before, schema, judged)
+            raise self._stop(topic, subject, before, schema.id, judged)
+        return self._tell(topic, subject, before, schema.id, judged, batch_id)
+
+    def _tell(
+        self, topic: str, subject: str, before: Schema | None, number: int, judged: Judgement, batch_id: int
+    ) -> News:
         changes = tuple(change.__dict__ for change in judged.changes)
         old = None if before is None else before.id
         event = SchemaChanged(
@@ -196,13 +219,13 @@ class Keeper:
             topic=topic,
             subject=subject,
             old=old,
-            new=schema.id,
+            new=number,
             action=judged.action,
             changes=changes,
             told="; ".join(spoken(change) for change in judged.changes),
         )
         self.emit(event)
-        return News(topic, subject, old, schema.id, judged.action, changes, batch_id)
+        return News(topic, subject, old, number, judged.action, changes, batch_id)
 
     def _decide(self, topic: str, subject: str, schema: Schema, judged: Judgement) -> Judgement:
         """Take the schema in as it was judged, columns and all; park it, if it cannot be read even so."""
@@ -253,15 +276,19 @@ class Keeper:
 
     def _order(self, subject: str) -> list[int]:
         """The ids of a subject's versions, the oldest first; none, where the registry has no such subject."""
+        made = []
         try:
-            return [self.registry.version(subject, each).id for each in self.registry.versions(subject)]
+            for each in self.registry.versions(subject):
+                with suppress(SchemaRefused):  # told when its records are read
+                    made.append(self.registry.version(subject, each).id)
         except LookupError:
             return []
+        return made
 
-    def _stop(self, topic: str, subject: str, before: Schema | None, after: Schema, judged: Judgement) -> SchemaStopped:
+    def _stop(self, topic: str, subject: str, before: Schema | None, number: int, judged: Judgement) -> SchemaStopped:
         was = f"schema {before.id}" if before is not None else "the columns"
         return SchemaStopped(
-            f"{self.pipeline.name}, topic {topic}, subject {subject}: schema {after.id} differs from {was}: "
+            f"{self.pipeline.name}, topic {topic}, subject {subject}: schema {number} differs from {was}: "
             f"{judged.words}",
             data="Nothing of this batch is visible, and nothing was skipped.",
             remedy="Mend the producer, or allow the change (schema_changes), then run again.",
