@@ -14,7 +14,7 @@ import pytest
 from tests.unit.avro_cases import CODEC, decoded, encoded, rows_of, schema
 
 from penstock.errors import SchemaRefused
-from penstock.formats.avro.nested import FEW
+from penstock.formats.avro.blocks import FEW
 from penstock.formats.types import to_ddl
 from penstock.schemas.contract import Schema
 

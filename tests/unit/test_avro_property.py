@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.avro_cases import RECORDS, decoded, encoded, oracle, rows_of
 
-from penstock.formats.avro.nested import FEW
+from penstock.formats.avro.blocks import FEW
 
 MANY = FEW + 8
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -15,9 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.formats.arrow_types import arrow_field, arrow_type
-from penstock.formats.avro.nested import Array, Map, Member, Misfit, Nothing, Record, Union
-from penstock.formats.avro.ops import Boolean, Constant, Date, Digits, Floating, Op, Span, Symbols, Time, Uuid, Whole
+from penstock.formats.avro.blocks import Array, Map
+from penstock.formats.avro.nested import Member, Misfit, Nothing, Record, Union
+from penstock.formats.avro.numbers import Boolean, Date, Digits, Floating, Time, Whole
+from penstock.formats.avro.ops import Constant, Op
 from penstock.formats.avro.schema import AvroField, Node
+from penstock.formats.avro.spans import Span, Symbols, Uuid
 from penstock.formats.avro.types import PLAIN, is_member_struct
 from penstock.formats.types import Field, Type
 
