@@ -7,17 +7,18 @@ asked for again: a registry that is away holds up only what was never seen.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from penstock.errors import SchemaRefused, SchemaStopped, Unavailable
-from penstock.formats.framed import Framed, Named, RegistryDecode
+from penstock.errors import SchemaRefused, SchemaStopped
+from penstock.formats.framed import Framed, RegistryDecode
 from penstock.observe.events import Emit, SchemaChanged
 from penstock.pipeline import Pipeline
 from penstock.schemas.asking import MOST_ASKED, Asking
 from penstock.schemas.cache import Kept
 from penstock.schemas.contract import BARE, Change, Reader, Schema, Writer
+from penstock.schemas.opening import Opening, Sample
 from penstock.schemas.policy import Judgement, judge, spoken
 from penstock.schemas.rowtype import joining, lacking, taking, united
 from penstock.schemas.shelf import News, Shelf, reader_of
@@ -26,8 +27,6 @@ MOST_VERSIONS = 50
 """Versions of a subject that are learned at the first start; older ones when records of them come."""
 
 Strange = Mapping[tuple[str, int], int]
-Sample = Callable[[], Iterable[tuple[str, int]]]
-"""Gives topic and schema id of some records of the source."""
 
 
 class Keeper:
@@ -83,55 +82,15 @@ class Keeper:
 
     def _begin(self, topics: list[str], sample: Sample) -> None:
         """The first revision: the columns of the version that the file asks for."""
-        subjects = self._first_subjects(topics, sample)
-        chosen: dict[str, Schema] = {}
-        for subject in dict.fromkeys(subjects.values()):
-            found = self._first_version(subject)
-            if found is not None:
-                chosen[subject] = self.codec.portable(found)
-        if not chosen:
-            raise self._nothing_yet(sorted(set(subjects.values())) or topics)
+        opening = Opening(self.pipeline, self.registry, self.codec)
+        subjects = opening.subjects(topics, sample)
+        chosen = opening.chosen(subjects, topics)
         fields = united({subject: self.codec.fields(schema) for subject, schema in chosen.items()})
         self.reader = Reader(fields, chosen, {}, 1)
         for topic, subject in subjects.items():
             if subject in chosen:
                 self._learn_versions(topic, subject)
         self._keep([])
-
-    def _first_subjects(self, topics: list[str], sample: Sample) -> dict[str, str]:
-        """Topic -> subject. Where records name it, a look at some of them tells."""
-        if isinstance(self.options.subject, Named) or self.options.subject == "by_topic":
-            return {topic: self.options.subject_of(topic, "") for topic in topics}
-        found: dict[str, str] = {}
-        for topic, number in sample():
-            try:
-                found[topic] = self.options.subject_of(topic, self.codec.name(self.registry.by_id(number)))
-            except (LookupError, SchemaRefused):
-                continue  # told when its records are read
-        return found
-
-    def _first_version(self, subject: str) -> Schema | None:
-        """The version that the file asks for; None where the registry has no such subject yet."""
-        try:
-            if self.options.version == "latest":
-                return self.registry.latest(subject)[1]
-            return self.registry.version(subject, int(self.options.version))
-        except LookupError as error:
-            if self.options.version != "latest":
-                raise SchemaRefused(
-                    f"{self.pipeline.name}, decode: {error}, and `version` asks for it.",
-                    data="Nothing was read.",
-                    remedy="See what there is:  penstock schema list",
-                ) from error
-            return None
-
-    def _nothing_yet(self, subjects: list[str]) -> Unavailable:
-        return Unavailable(
-            f"{self.pipeline.name}, registry {self.registry.place}: it has no schema yet for {', '.join(subjects)}, so "
-            "the columns are not known.",
-            data="Nothing was read.",
-            remedy="It goes on when a producer has registered one. Is the subject named so?  penstock schema list",
-        )
 
     def _learn_versions(self, topic: str, subject: str) -> None:
         """Know the ids that are registered already, so that their records need no second pass."""
