@@ -1,4 +1,4 @@
-"""The first start with a registry: which subjects the topics of a pipeline have, and which schema of each is the row."""
+"""The first start with a registry: which subjects a pipeline's topics have, and which schema of each is the row."""
 
 from __future__ import annotations
 
