@@ -16,10 +16,10 @@ import shutil
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -93,7 +93,7 @@ def scraping(port: int) -> Iterator[list[int]]:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
                     sizes.append(len(answer.read()))
-            except urllib.error.URLError:
+            except (OSError, HTTPException):
                 continue  # nobody looks on just now
 
     thread = threading.Thread(target=scrape, daemon=True)
