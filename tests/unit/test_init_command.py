@@ -142,7 +142,7 @@ def test_without_records_there_is_nothing_to_infer_from(here: Path, lines: str, 
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
-        (gzip.compress(orders(3).encode()), "zcat"),
+        (gzip.compress(orders(3).encode(), mtime=0), "zcat"),
         (json.dumps([{"id": 1}, {"id": 2}], indent=2).encode(), "jq -c"),
         (json.dumps({"id": 1}, indent=2).encode(), "jq -c"),
     ],
