@@ -41,13 +41,13 @@ broker: setup ## tests with a real Kafka
 	@$(BIN)/python -m pytest tests/broker tests/pipelines
 
 faults: setup ## kill -9 at every step of a batch, all of them
-	@$(BIN)/python -m pytest tests/faults tests/broker/test_remote_state.py tests/contracts/test_ledger_files.py
+	@DEADLINE_SECONDS=300 $(BIN)/python -m pytest tests/faults tests/broker/test_remote_state.py tests/contracts/test_ledger_files.py
 
 browser: setup ## the dashboard in a real Chromium, with a pipeline that runs; finds or fetches the browser
 	@$(BIN)/python scripts/browser.py
 
 slow: native ## the tests that `make test` leaves out, all of them: long fuzzing, long outages, every fault (hours)
-	@EXAMPLES=chance $(BIN)/python -m pytest -m slow $(TESTS)
+	@DEADLINE_SECONDS=300 EXAMPLES=chance $(BIN)/python -m pytest -m slow $(TESTS)
 
 bench: native ## every peer, penstock with and without its native decoder, limits; into bench/results (45 minutes)
 	@$(BIN)/python -m bench.main

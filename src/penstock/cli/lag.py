@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_text
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.loading import Brokers, Checkpoint, Committed, Env, FileOrNone, Set, load, state_of
+from penstock.cli.stopping import noted_interrupt
 from penstock.cli.tables import aligned, number
 from penstock.counting import spoken
 
@@ -44,16 +44,16 @@ def lag(
     json: Annotated[bool, typer.Option("--json", help="As one JSON object; with --watch one a line.")] = False,
 ) -> None:
     """Show how far a pipeline, running or dead, or any Spark job is behind its topics."""
-    look = _who(file, env, sets, checkpoint, brokers, committed, publish)
+    look, stopping = _who(file, env, sets, checkpoint, brokers, committed, publish), noted_interrupt()
     try:
-        while True:
+        while not stopping.is_set():
             found = look.measure()
             if watch and sys.stdout.isatty() and not json:
                 print("\x1b[H\x1b[2J", end="")
             print(json_text.dumps(found.to_json()) if json else "\n".join(as_lines(found, every_partition)), flush=True)
             if not watch:
                 return
-            time.sleep(every)
+            stopping.wait(every)
     except KeyboardInterrupt:
         return
     finally:

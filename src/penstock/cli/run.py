@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.loading import Env, File, Set, again, load
+from penstock.cli.stopping import stop_on_signals
 from penstock.paths import is_remote
 
 if TYPE_CHECKING:
@@ -77,15 +77,3 @@ def shown(pipeline: Pipeline, stopping: threading.Event, *, once: bool) -> Itera
         return
     with View(Facts.of(pipeline, once=once), stopping, sys.stdout) as view:
         yield view.emit
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and Ctrl-C set."""
-    stopping = threading.Event()
-
-    def ask(_number: int, _frame: object) -> None:
-        stopping.set()
-
-    signal.signal(signal.SIGTERM, ask)
-    signal.signal(signal.SIGINT, ask)
-    return stopping
