@@ -159,5 +159,9 @@ export function listen() {
     event.preventDefault();
   });
   document.addEventListener("focusout", hide);
-  addEventListener("scroll", hide, { passive: true });
+  // A chart that gets the focus is scrolled into view: what the keys have shown by then moves along.
+  addEventListener("scroll", () => {
+    if (shown && document.activeElement === shown.drawing) point(shown.drawing, shown.place);
+    else hide();
+  }, { passive: true });
 }
