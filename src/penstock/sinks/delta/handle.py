@@ -7,13 +7,19 @@ mixes both (tried on 1.6.6). So it is used again only while the commit file it s
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import SinkRefused, Unavailable
 from penstock.sinks.delta import log
 from penstock.sinks.delta.allow import LATER
+from penstock.sinks.delta.folder import Folder
 from penstock.sinks.delta.once import first_line
+from penstock.sinks.delta.snapshots import commit_name
 from penstock.sinks.delta.state import TableState
 
 if TYPE_CHECKING:
@@ -56,7 +62,6 @@ class Handle:
 
     def create(self, fields: list[dict[str, Any]], partition_by: Sequence[str], properties: dict[str, str]) -> None:
         """Make the table. That another process makes it at the same moment is no error: theirs is used."""
-        from deltalake import DeltaTable, Schema
         from deltalake.exceptions import DeltaError
 
         found = log.strangers(self.table)
@@ -67,14 +72,10 @@ class Handle:
                 remedy="Name another folder, or move these files away.",
             )
         try:
-            DeltaTable.create(
-                self.table,
-                Schema.from_json(json.dumps({"type": "struct", "fields": fields})),
-                mode="error",
-                partition_by=list(partition_by),
-                configuration=dict(properties),
-                raise_if_key_not_exists=all(name.startswith("delta.") for name in properties),
-            )
+            body = _first_commit(fields, partition_by, properties)
+            Path(self.table, log.LOG).mkdir(parents=True, exist_ok=True)
+            with closing(Folder(os.open(Path(self.table, log.LOG), os.O_RDONLY | os.O_DIRECTORY))) as folder:
+                folder.create_once(commit_name(0), body)
             log.keep_new(self.table)
         except (DeltaError, OSError, ValueError) as error:
             if not log.exists(self.table):
@@ -94,3 +95,25 @@ class Handle:
         from deltalake import DeltaTable
 
         return DeltaTable(self.table) if log.exists(self.table) else None
+
+
+def _first_commit(fields: list[dict[str, Any]], partition_by: Sequence[str], properties: dict[str, str]) -> bytes:
+    """The commit that makes such a table, written by delta-rs in a folder of its own.
+
+    In the table's folder, of two processes at once, it would let the second one commit behind the first, and the table
+    would have another id than the first one was told (seen on 1.6.6).
+    """
+    from deltalake import DeltaTable, Schema
+
+    with tempfile.TemporaryDirectory(prefix="penstock-table-") as draft:
+        DeltaTable.create(
+            draft,
+            Schema.from_json(json.dumps({"type": "struct", "fields": fields})),
+            mode="error",
+            partition_by=list(partition_by),
+            configuration=dict(properties),
+            raise_if_key_not_exists=all(name.startswith("delta.") for name in properties),
+        )
+        body = log.body_of(draft, 0)
+    assert body is not None
+    return body
