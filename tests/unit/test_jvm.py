@@ -72,10 +72,16 @@ def test_where_more_goes_into_the_command_pyspark_may_ask(
     assert not jvm.knows(prepared("orders", overrides, tmp_path / "logs" / "spark.log"))
 
 
+def test_a_name_that_the_file_gives_is_the_sessions(tmp_path: Path) -> None:
+    settings = prepared("orders", {"spark.app.name": "mine"}, tmp_path / "logs" / "spark.log")
+    assert settings["spark.app.name"] == "mine"
+
+
 def test_a_jvm_that_nobody_took_is_ended_and_leaves_nothing(tmp_path: Path) -> None:
     started = jvm.Jvm(prepared("orders", {}, tmp_path / "logs" / "spark.log"), tmp_path / "spark.out")
     folder = started._folder
     assert folder.is_dir()
+    assert (tmp_path / "spark.out").stat().st_mode & 0o077 == 0, "what it says is its owner's"
     started.end()
     wait_until(lambda: started.process.poll() is not None, "it ended")
     assert not folder.exists()

@@ -56,10 +56,10 @@ class Jvm:
     """Spark's JVM from its start until PySpark has it. It ends when this process does, however that ends."""
 
     def __init__(self, settings: Mapping[str, str], output: Path) -> None:
+        self.settings, self.taken = settings, False
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-jvm-"))
-        self.taken = False
         output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("ab") as told:
+        with os.fdopen(output_to(output), "ab") as told:
             self.process = subprocess.Popen(
                 command(settings),
                 stdin=subprocess.PIPE,  # it ends when this breaks
@@ -96,16 +96,16 @@ class Jvm:
 
     def _gateway(self) -> tuple[int, str]:
         """Port and secret; the JVM puts them down, in one rename, when it is ready."""
-        while not self._told.is_file():
-            if self.process.poll() is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-                raise JvmEnded(f"it ended with code {self.process.returncode}")
-            time.sleep(0.02)
-        with self._told.open("rb") as file:
-            (port,) = struct.unpack("!i", file.read(4))
-            secret = _text(file)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return port, secret
+        try:
+            while not self._told.is_file():
+                if self.process.poll() is not None:
+                    raise JvmEnded(f"it ended with code {self.process.returncode}")
+                time.sleep(0.02)
+            with self._told.open("rb") as file:
+                (port,) = struct.unpack("!i", file.read(4))
+                return port, _text(file)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def knows(settings: Mapping[str, str]) -> bool:
@@ -142,6 +142,11 @@ def environment() -> dict[str, str]:
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_CONNECT_MODE": "0",
     }
+
+
+def output_to(path: Path) -> int:
+    """A descriptor for what a JVM says; only for its owner: it may say anything."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 def spark_home() -> Path:

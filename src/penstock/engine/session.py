@@ -110,7 +110,7 @@ def session(name: str, overrides: dict[str, str], log: Path, jvm: Jvm | None = N
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    settings = prepared(name, overrides, log)
+    settings = jvm.settings if jvm else prepared(name, overrides, log)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would print a batch's error a second time
     builder = SparkSession.builder
     for key, value in settings.items():
@@ -130,8 +130,8 @@ def session(name: str, overrides: dict[str, str], log: Path, jvm: Jvm | None = N
 
 
 def prepared(name: str, overrides: dict[str, str], log: Path) -> dict[str, str]:
-    """The settings of a new session, and what of them is this process's environment put there."""
-    settings = {**defaults(), **overrides, "spark.app.name": f"penstock {name}"}
+    """The settings of a new session; what of them belongs into this process's environment is put there."""
+    settings = {**defaults(), "spark.app.name": f"penstock {name}", **overrides}
     if settings["spark.master"].startswith("local"):
         settings = {**_local_jars(), **settings}
     settings["spark.driver.extraJavaOptions"] = _java_options(settings, log)
@@ -187,7 +187,7 @@ def _output_to(path: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     saved = os.dup(1), os.dup(2)
-    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    target = jvms.output_to(path)
     try:
         os.dup2(target, 1)
         os.dup2(target, 2)
