@@ -7,7 +7,6 @@ mixes both (tried on 1.6.6). So it is used again only while the commit file it s
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
@@ -74,8 +73,9 @@ class Handle:
         try:
             body = _first_commit(fields, partition_by, properties)
             Path(self.table, log.LOG).mkdir(parents=True, exist_ok=True)
-            with closing(Folder(os.open(Path(self.table, log.LOG), os.O_RDONLY | os.O_DIRECTORY))) as folder:
-                folder.create_once(commit_name(0), body)
+            if folder := Folder.of(self.table):
+                with closing(folder):
+                    folder.create_once(commit_name(0), body)
             log.keep_new(self.table)
         except (DeltaError, OSError, ValueError) as error:
             if not log.exists(self.table):
