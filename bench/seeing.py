@@ -14,11 +14,10 @@ import json
 import os
 import shutil
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from bench.job import Job
 from bench.lane import Lane
 from bench.run import Bench, say, spread
 from bench.table import shown
+from penstock.testing.meanwhile import meanwhile
 
 PORT = "BENCH_PROMETHEUS"
 THREAD = "observer.seconds"
@@ -86,23 +86,17 @@ def watched(number: int) -> bool:
 @contextmanager
 def scraping(port: int) -> Iterator[list[int]]:
     """Asks for metrics once a second, as Prometheus would; gives the sizes of the answers."""
-    over, sizes = threading.Event(), list[int]()
+    sizes: list[int] = []
 
-    def scrape() -> None:
-        while not over.wait(1.0):
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-                    sizes.append(len(answer.read()))
-            except (OSError, HTTPException):
-                continue  # nobody looks on just now
+    def scrape(_number: int) -> None:
+        with (
+            suppress(OSError, HTTPException),  # nobody looks on just now
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer,
+        ):
+            sizes.append(len(answer.read()))
 
-    thread = threading.Thread(target=scrape, daemon=True)
-    thread.start()
-    try:
+    with meanwhile(scrape, lambda: 1.0):
         yield sizes
-    finally:
-        over.set()
-        thread.join()
 
 
 def measured(bench: Bench, pairs: int, port: int) -> dict[str, Any]:

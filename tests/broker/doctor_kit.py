@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from penstock.operate.doctor import Finding, Report, diagnose
 from penstock.operate.doctor.admission import of_pipeline
 from penstock.spec import load_pipeline
 from penstock.testing.harness import Case, wait_until
+from penstock.testing.meanwhile import meanwhile
 from penstock.testing.runs import Told
 from tests.broker.cases import values
 
@@ -47,21 +47,9 @@ def _send(producer: Producer, topic: str, partitions: int, rows: int) -> None:
 @contextmanager
 def flowing(bootstrap: str, topic: str, partitions: int, rows: int, every: float = 0.2) -> Iterator[None]:
     """So many records come to each partition, again and again, while the block runs."""
-    over = threading.Event()
-
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
-
-    def flow() -> None:
-        while not over.wait(every):
-            _send(producer, topic, partitions, rows)
-
-    thread = threading.Thread(target=flow)
-    thread.start()
-    try:
+    with meanwhile(lambda _: _send(producer, topic, partitions, rows), lambda: every):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def alerted(told: Told, name: str) -> AlertRaised:

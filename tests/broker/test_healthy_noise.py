@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from confluent_kafka import Producer
 from penstock.observe.events import AlertRaised, BatchCommitted, LagMeasured
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka
+from penstock.testing.meanwhile import meanwhile
 from penstock.testing.runs import running
 from tests.broker.cases import ids_case
 from tests.broker.doctor_kit import report
@@ -35,23 +35,15 @@ def sent(noise: Random, number: int) -> Iterator[bytes]:
 @contextmanager
 def noise(bootstrap: str, topic: str) -> Iterator[None]:
     """Records come and go, by no rule, until the block ends; some partitions get twice what others do."""
-    over, random, producer = threading.Event(), Random(11), Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+    random, producer = Random(11), Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
 
-    def make() -> None:
-        number = 0
-        while not over.wait(random.choice([0.1, 0.3, 0.5, 3.0])):
-            number += 1
-            for value in sent(random, number):
-                producer.produce(topic, value, partition=random.choice([0, 0, 1, 2, 3, 3]))
-            producer.flush(30)
+    def make(number: int) -> None:
+        for value in sent(random, number + 1):
+            producer.produce(topic, value, partition=random.choice([0, 0, 1, 2, 3, 3]))
+        producer.flush(30)
 
-    thread = threading.Thread(target=make)
-    thread.start()
-    try:
+    with meanwhile(make, lambda: random.choice([0.1, 0.3, 0.5, 3.0])):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @pytest.mark.slow  # four minutes

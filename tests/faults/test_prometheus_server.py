@@ -9,11 +9,10 @@ import json
 import shutil
 import socket
 import subprocess
-import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from ruamel.yaml import YAML
 
 from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, produce
+from penstock.testing.meanwhile import meanwhile
 
 pytestmark = pytest.mark.slow
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -92,26 +92,6 @@ def prometheus(folder: Path, pipeline: int) -> Iterator[Server]:
         popen.wait(30)
 
 
-@contextmanager
-def producing(make: Callable[[int], object]) -> Iterator[None]:
-    """More records, again and again, while the block runs."""
-    over = threading.Event()
-
-    def work() -> None:
-        number = 0
-        while not over.wait(0.5):
-            make(number)
-            number += 1
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join(60)
-
-
 def records(number: int) -> list[bytes]:
     """Good ones, some that a check drops or warns of, one that is not JSON."""
     made = [b'{"id": %d}' % (number * 500 + place) for place in range(500)]
@@ -167,7 +147,7 @@ def test_every_panel_of_the_dashboard_has_data_from_a_live_pipeline(kafka: DevKa
             process.wait_for("batch_committed")
             wait_until(lambda: server.query('up{job="penstock"} == 1'), "Prometheus reads the pipeline")
             wait_until(lambda: not unanswered("catch_up_seconds"), "it has caught up: soon it will never")
-            with producing(lambda number: produce(kafka.bootstrap, "prometheus-live", records(number))):
+            with meanwhile(lambda number: produce(kafka.bootstrap, "prometheus-live", records(number)), lambda: 0.5):
                 try:
                     wait_until(lambda: not unanswered() or process.popen.poll() is not None, "every panel has data")
                 except AssertionError as error:
