@@ -43,19 +43,15 @@ def run_verb(verb: str, folder: Path, text: str, *flags: str) -> subprocess.Comp
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, check=False)
 
 
-@pytest.mark.parametrize(("text", "code"), [(RIGHT, 0), (WRONG, 2)], ids=["right", "wrong"])
-def test_validate_loads_no_engine(tmp_path: Path, text: str, code: int) -> None:
-    done = run_validate(tmp_path, text)
+@pytest.mark.parametrize(
+    ("words", "text", "code"),
+    [(["validate"], RIGHT, 0), (["validate"], WRONG, 2), (["status", "--json"], RIGHT, 0)],
+    ids=["right", "wrong", "status"],
+)
+def test_the_quick_verbs_load_no_engine(tmp_path: Path, words: list[str], text: str, code: int) -> None:
+    done = run_verb(words[0], tmp_path, text, *words[1:])
     loaded = done.stderr.rpartition("loaded: ")[2].split()
-    assert done.returncode == code
-    assert "penstock" in loaded
-    assert [module for module in HEAVY if module in loaded] == []
-
-
-def test_status_loads_no_engine(tmp_path: Path) -> None:
-    done = run_verb("status", tmp_path, RIGHT, "--json")
-    loaded = done.stderr.rpartition("loaded: ")[2].split()
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     assert "penstock" in loaded
     assert [module for module in HEAVY if module in loaded] == []
 
