@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.engine import archive, collector, jars, java
+from penstock.engine import archive, collector, jars, java, sockets
 from penstock.engine import jvm as jvms
 from penstock.engine.jvm import Jvm, JvmEnded
 from penstock.errors import SetupFailed
@@ -133,7 +133,7 @@ def prepared(name: str, overrides: dict[str, str], log: Path) -> dict[str, str]:
     """The settings of a new session; what of them belongs into this process's environment is put there."""
     settings = {**defaults(), "spark.app.name": f"penstock {name}", **overrides}
     if settings["spark.master"].startswith("local"):
-        settings = {**_local_jars(), **settings}
+        settings = {**_local_jars(), **sockets.settings(), **settings}
     settings["spark.driver.extraJavaOptions"] = _java_options(settings, log)
     os.environ["JAVA_HOME"] = str(java.java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
