@@ -129,7 +129,7 @@ def measured(bench: Bench, pairs: int, port: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    from penstock.dev.broker import free_port
+    from penstock.dev.ports import free_port
 
     asked = _arguments()
     port = free_port()

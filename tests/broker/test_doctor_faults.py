@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from penstock.dev.broker import free_port
+from penstock.dev.ports import free_port
 from penstock.operate.doctor import diagnose
 from penstock.operate.doctor.admission import of_checkpoint
 from penstock.operate.doctor.reach import allowed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.dev.broker import free_port
+from penstock.dev.ports import free_port
 from penstock.errors import PenstockError
 from penstock.observe import history
 from penstock.observe import now as present

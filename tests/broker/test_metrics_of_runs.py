@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import urllib.error
 import urllib.request
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from penstock.dev.ports import free_port
 from penstock.errors import SetupFailed
 from penstock.observe import now as present
 from penstock.observe.events import AlertRaised, BatchCommitted
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Topic = Callable[..., str]
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 def scraped(port: int) -> dict[tuple[str, str], float]:

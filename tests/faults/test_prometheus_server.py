@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from penstock.dev.ports import free_port
 from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import DevKafka, ensure_topic, produce
 from penstock.testing.meanwhile import meanwhile
@@ -36,12 +36,6 @@ def program(name: str) -> str:
         "(for example:  apt-get install prometheus), or put the programs of a release on the PATH."
     )
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 class Server:

@@ -10,7 +10,7 @@ from tests.unit.test_foreign import checkpoint
 from typer.testing import CliRunner
 
 from penstock.cli import built
-from penstock.dev.broker import free_port
+from penstock.dev.ports import free_port
 from penstock.testing.ward import Ward
 
 CLI = CliRunner()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-import socket
 import subprocess
 import uuid
 from collections.abc import Mapping
@@ -102,23 +101,6 @@ def command() -> list[str]:
 
 def environment() -> dict[str, str]:
     return {**os.environ, "CLASSPATH": os.pathsep.join(str(jar) for jar in jars.ensure("kafka"))}
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the broker does: TIME_WAIT is no obstacle
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
 
 
 def last_lines(log: Path, count: int = 12) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from penstock.dev import broker
 from penstock.dev.keeper import alive, children, end, holder, launch, wait
+from penstock.dev.ports import free_port, is_free
 from penstock.dev.topics import admin, ensure_topic
 from penstock.engine.cache import locked, write_atomically
 from penstock.errors import SetupFailed
@@ -72,7 +73,7 @@ def running(folder: Path | str) -> DevKafka | None:
     """The broker of this folder, if one runs and answers."""
     pid, ending = holder(home_of(folder))
     found = _recorded(Path(folder).absolute()) if pid and not ending else None
-    return found if found and not broker.is_free(found.port) else None
+    return found if found and not is_free(found.port) else None
 
 
 def up(
@@ -115,7 +116,7 @@ class _PortTaken(SetupFailed):
 
 def _start(folder: Path, child: bool, extra: Mapping[str, str], proxy: int | None) -> DevKafka:
     home, port, controller = home_of(folder), *_ports(folder)
-    door = broker.free_port() if proxy else None
+    door = free_port() if proxy else None
     doors = broker.with_door(port, controller, door, proxy) if door and proxy else {}
     broker.prepare(home, port, controller, {**doors, **extra})
     state = {"port": port, "controller": controller, "child": child, "door": door}
@@ -141,14 +142,14 @@ def _recorded(folder: Path) -> DevKafka | None:
 
 def _ports(folder: Path) -> tuple[int, int]:
     last = _recorded(folder)
-    if last and broker.is_free(last.port) and broker.is_free(last.controller):
+    if last and is_free(last.port) and is_free(last.controller):
         return last.port, last.controller
-    return broker.free_port(), broker.free_port()
+    return free_port(), free_port()
 
 
 def _answers(bootstrap: str) -> bool:
     """Whether clients get metadata. Asks only once the port is open: librdkafka backs off after a refusal."""
-    if broker.is_free(int(bootstrap.rpartition(":")[2])):
+    if is_free(int(bootstrap.rpartition(":")[2])):
         return False
     from confluent_kafka import KafkaException
 

@@ -25,6 +25,7 @@ from confluent_kafka.admin import ClusterMetadata
 from confluent_kafka.cimpl import NewTopic
 
 from penstock.dev import broker, keeper
+from penstock.dev.ports import free_port, is_free
 from penstock.dev.topics import admin
 from penstock.errors import SetupFailed
 from penstock.testing.harness import wait_until
@@ -59,9 +60,9 @@ class Cluster:
     """Brokers 1 to `size`, not yet running. `proxies`: one for each, or none."""
 
     def __init__(self, folder: Path, size: int = 3, proxies: Sequence[Proxy] = ()) -> None:
-        free, new_id = broker.free_port, broker.new_id
+        new_id = broker.new_id
         self.nodes = [
-            Node(number, folder / f"node-{number}", free(), free(), new_id(), free() if proxies else 0)
+            Node(number, folder / f"node-{number}", free_port(), free_port(), new_id(), free_port() if proxies else 0)
             for number in range(1, size + 1)
         ]
         self.proxies = list(proxies)
@@ -156,7 +157,7 @@ class Cluster:
             quorum=f"--initial-controllers={voters}",
         )
         keeper.launch(node.home, child=True)
-        if not keeper.wait(lambda: not node.alive or not broker.is_free(node.port), READY_SECONDS) or not node.alive:
+        if not keeper.wait(lambda: not node.alive or not is_free(node.port), READY_SECONDS) or not node.alive:
             told = broker.last_lines(node.home / "broker.log")
             raise SetupFailed(f"Broker {node.number} of the cluster did not start. The end of its log:", data=told)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from penstock.dev.launcher import die_with_this_process
+from penstock.dev.ports import free_port
 from penstock.engine import ivy
 from penstock.engine.cache import cache_home, locked
 from penstock.engine.jars import Jar, sha256_of
@@ -52,7 +52,7 @@ def start_name_node(folder: Path) -> subprocess.Popen[bytes]:
 def hdfs(folder: Path) -> Iterator[str]:
     """The URI of an empty file system in this folder, while the block runs. It may need some seconds to answer."""
     folder.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
+    port = free_port()
     (folder / "hdfs-site.xml").write_text(_settings(folder, port), encoding="utf-8")
     with (folder / "hdfs.out").open("wb") as out:
         subprocess.run(_command(folder, "namenode.NameNode", "-format", "-force"), check=True, stdout=out, stderr=out)
@@ -116,9 +116,3 @@ def _settings(folder: Path, port: int) -> str:
         f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items()
     )
     return f"<configuration>{body}</configuration>"
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

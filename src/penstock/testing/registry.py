@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import tarfile
 import urllib.request
@@ -14,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from penstock.dev.launcher import die_with_this_process
+from penstock.dev.ports import free_port
 from penstock.engine import ivy
 from penstock.engine.cache import cache_home, locked
 from penstock.engine.jars import Jar, sha256_of
@@ -92,7 +92,7 @@ class Apicurio:
 def apicurio(folder: Path) -> Iterator[Apicurio]:
     """An empty registry while the block runs. Its log is in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    registry = Apicurio(_free_port(), folder / "apicurio.log")
+    registry = Apicurio(free_port(), folder / "apicurio.log")
     registry.start()
     try:
         yield registry
@@ -128,12 +128,6 @@ def _home() -> Path:
                     _unpack(packed, Path(fetched) / "app")
                 (Path(fetched) / "app").replace(place / "app")
     return place / "app"
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _unpack(packed: tarfile.TarFile, folder: Path) -> None:

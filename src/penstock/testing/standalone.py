@@ -19,8 +19,8 @@ from pathlib import Path
 
 import psutil
 
-from penstock.dev.broker import free_port
 from penstock.dev.launcher import die_with_this_process
+from penstock.dev.ports import free_port
 from penstock.engine import jars, java
 from penstock.testing.harness import wait_until
 
