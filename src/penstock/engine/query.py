@@ -72,6 +72,7 @@ def start_query(spark: SparkSession, batches: Batches, *, once: bool, skip_losse
         pipeline.source,
         batches.cluster.bootstrap,
         pipeline=pipeline.name,
+        partitions=len(batches.cluster.read_by(pipeline.source)),
         max_rows=batches.governor.begin(),
         skip_losses=skip_losses,
         start=batches.plan.start,

@@ -14,6 +14,7 @@ from penstock.brokers import quiet_log
 from penstock.errors import PenstockError, Refused, Unavailable
 from penstock.origin import Origin
 from penstock.ranges import Positions, positions_to_spark
+from penstock.sources.fetching import fetch_options
 from penstock.sources.options import Kafka
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ def kafka_options(source: Kafka, bootstrap: str, group: str) -> dict[str, str]:
         "kafka.isolation.level": f"read_{source.isolation}",
         "kafka.default.api.timeout.ms": str(POLL_SECONDS * 1000),
         "kafkaConsumer.pollTimeoutMs": str(POLL_SECONDS * 1000),
-        "kafka.max.poll.records": "20000",  # Spark asks for the partition's bounds after every poll: poll seldom
-        "kafka.max.partition.fetch.bytes": str(4 << 20),
         "includeHeaders": "true",
         "groupIdPrefix": group,
         **{key: value for key, value in subscription.items() if value is not None},
@@ -62,6 +61,7 @@ def stream(
     bootstrap: str,
     *,
     pipeline: str,
+    partitions: int,
     max_rows: int,
     skip_losses: bool,
     start: Positions | None = None,
@@ -69,6 +69,7 @@ def stream(
 ) -> DataFrame:
     """The streaming rows in Spark's Kafka columns (see `as_source_rows`). `start` rules over the source's own.
 
+    `partitions`: how many there are in all.
     `apart`: a source for each topic, in the order of their names, so that each has a limit of its own.
     """
     topics = topics_apart(source) if apart else []
@@ -79,6 +80,7 @@ def stream(
                 only(source, topic),
                 bootstrap,
                 pipeline=pipeline,
+                partitions=partitions,
                 max_rows=max(1, max_rows // len(topics)),
                 skip_losses=skip_losses,
                 start=None if start is None else {part: at for part, at in start.items() if part[0] == topic},
@@ -88,6 +90,7 @@ def stream(
         return reduce(lambda one, other: one.union(other), every)
     options = {
         **kafka_options(source, bootstrap, f"penstock-{pipeline}"),
+        **fetch_options(partitions),
         **({"startingOffsets": positions_to_spark(start)} if start is not None else start_options(source)),
         "maxOffsetsPerTrigger": str(max_rows),
         "failOnDataLoss": str(not skip_losses).lower(),

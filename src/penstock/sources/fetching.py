@@ -1,0 +1,27 @@
+"""How Spark's consumers fetch. It keeps one for every partition that an executor read, with all that it fetched."""
+
+from __future__ import annotations
+
+FETCHED_BYTES = 64 << 20
+"""What all consumers together may fetch ahead, as it comes from the broker; in the heap it is several times as much."""
+POLLED_ROWS = 200_000
+"""What all consumers together may have polled and not handed on."""
+WAIT_MILLISECONDS = 1
+"""A batch reads what is there, so nothing is waited for, but for one thing: behind every fetch the consumer sends the
+next, ahead. Behind the last record of a partition the broker holds that one back (half a second, if nobody says
+otherwise), and Spark's question for the partition's bounds stands in line behind it: in every task of every batch that
+reads to the end."""
+
+
+def fetch_options(partitions: int) -> dict[str, str]:
+    """Of the consumers of a batch over so many partitions. Spark asks for bounds after every poll: few are large."""
+    share = max(1, partitions)
+    return {
+        "kafka.fetch.max.wait.ms": str(WAIT_MILLISECONDS),
+        "kafka.max.partition.fetch.bytes": str(_within(FETCHED_BYTES // share, 128 << 10, 4 << 20)),
+        "kafka.max.poll.records": str(_within(POLLED_ROWS // share, 500, 20_000)),
+    }
+
+
+def _within(value: int, least: int, most: int) -> int:
+    return max(least, min(value, most))
