@@ -18,58 +18,82 @@ from penstock.tally import Fates, Tally
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
-MOST_GROUPS = 64
-"""Counting costs a comparison per row and group: beyond so many partitions several share a group."""
+BINS = 1_000_000
+"""More than a batch has pairs of partition and task. Below that Spark's histogram counts each value exactly."""
 
 
 class Reading:
-    """Counts the rows of a batch as they leave the source, by group of partitions."""
+    """Counts the rows of a batch as they leave the source, by partition."""
 
     def __init__(self, ranges: Iterable[Range]) -> None:
-        partitions = sorted((part.topic, part.partition) for part in ranges)
-        self.groups: list[list[tuple[str, int]]] = [partitions[i::MOST_GROUPS] for i in range(MOST_GROUPS)]
-        self.groups = [group for group in self.groups if group]
+        self.partitions = sorted((part.topic, part.partition) for part in ranges)
+        self._groups: dict[int, list[tuple[str, int]]] = {}
+        """Number -> the partitions whose rows Spark counts under it: one, unless numbers of topics collide."""
         self._observation: Observation | None = None
 
     def over(self, rows: DataFrame) -> DataFrame:
-        """The same rows, counted when an action runs over them."""
+        """The same rows, counted when an action runs over them. One aggregate: many would cost each row its share."""
         from pyspark.sql import Observation
 
         self._observation = Observation()
-        several = len({topic for group in self.groups for topic, _ in group}) > 1
-        counts = [f"count_if({_is_one_of(group, several)}) AS g{i}" for i, group in enumerate(self.groups)]
-        columns = _expressions(rows.sparkSession.sparkContext, "count(1) AS read", *counts)
-        return rows.observe(self._observation, *columns)
+        topics = sorted({topic for topic, _ in self.partitions})
+        numbers = _numbers(rows.sparkSession, topics) if len(topics) > 1 else dict.fromkeys(topics, 0)
+        self._groups = {}
+        for topic, partition in self.partitions:
+            self._groups.setdefault((numbers[topic] << 20) + partition, []).append((topic, partition))
+        number = _NUMBER if len(topics) > 1 else "partition"
+        return rows.observe(self._observation, _expression(rows.sparkSession.sparkContext, number))
 
-    def counts(self) -> tuple[int, list[int]]:
-        """Rows read, in all and by group."""
+    def counts(self) -> dict[int, int]:
+        """Rows read, by number."""
         assert self._observation is not None, "over() comes first"
-        seen = self._observation.get
-        return seen["read"], [seen[f"g{i}"] for i in range(len(self.groups))]
+        found: dict[int, int] = {}
+        for number, count in self._observation.get["read"] or ():  # one entry for each task that met it
+            found[number] = found.get(number, 0) + int(count)
+        return found
 
     def close(self, tally: Tally, sinks: Iterable[str]) -> int:
         """Rows read, if every one of them has a fate for every sink; else NotConserved."""
-        read, by_group = self.counts()
-        problems = [] if read == sum(by_group) else [f"{read - sum(by_group)} rows of partitions outside the batch"]
-        for group, count in zip(self.groups, by_group, strict=True):
-            problems += _open_ends(group, count, tally, sinks)
+        counts = self.counts()
+        strange = sum(count for number, count in counts.items() if number not in self._groups)
+        problems = [f"{strange} rows of partitions outside the batch"] if strange else []
+        for number, group in self._groups.items():
+            problems += _open_ends(group, counts.get(number, 0), tally, sinks)
         if problems:
             raise NotConserved(
                 "The batch does not close: " + "; ".join(problems) + ".",
                 data="Nothing of it is visible. The files it wrote are orphans.",
                 remedy="Run again; if it stays so, report it with the state folder's ledger.",
             )
-        return read
+        return sum(counts.values())
+
+
+_HASH = "hash({}) & 2147483647"
+_NUMBER = f"shiftleft(CAST({_HASH.format('topic')} AS BIGINT), 20) + partition"
+"""Of a topic and a partition, in Spark: 51 bits, so that it is exact in the histogram's doubles."""
 
 
 @lru_cache(maxsize=8)
-def _expressions(_context: SparkContext, *texts: str) -> list[Column]:
-    """The texts as columns of this context. Each takes several calls to the JVM, and most batches want the same."""
+def _expression(_context: SparkContext, number: str) -> Column:
+    """The count as a column of this context. It takes several calls to the JVM, and most batches want the same."""
     from pyspark.sql import functions as F  # noqa: N812  # as everybody writes it
 
-    return [F.expr(text) for text in texts]
+    return F.expr(f"histogram_numeric({number}, {BINS}) AS read")
+
+
+_hashes: dict[str, int] = {}
+"""Topic -> its hash: the same always."""
+
+
+def _numbers(session: SparkSession, topics: Iterable[str]) -> dict[str, int]:
+    """What Spark will make of these topics. They hold no quote: Kafka allows none."""
+    new = [topic for topic in topics if topic not in _hashes]
+    if new:
+        [row] = session.sql("SELECT " + ", ".join(_HASH.format(f"'{topic}'") for topic in new)).collect()
+        _hashes.update(zip(new, row, strict=True))
+    return _hashes
 
 
 def none_stops(intent: Intent, tally: Tally) -> None:
@@ -107,17 +131,3 @@ def _open_ends(group: list[tuple[str, int]], count: int, tally: Tally, sinks: It
         if fates.accounted(sink) != count:
             problems.append(f"{where}, sink {sink}: {count} rows read, {fates.accounted(sink)} accounted for")
     return problems
-
-
-def _is_one_of(group: list[tuple[str, int]], several_topics: bool) -> str:
-    """SQL that is true for rows of these partitions; topics are compared only where there are several.
-
-    Topic names hold no quote: Kafka allows none.
-    """
-    topics: dict[str, list[int]] = {}
-    for topic, partition in group:
-        topics.setdefault(topic, []).append(partition)
-    any_of = {topic: f"partition IN ({', '.join(map(str, numbers))})" for topic, numbers in topics.items()}
-    if not several_topics:
-        return " OR ".join(any_of.values())
-    return " OR ".join(f"(topic = '{topic}' AND {partitions})" for topic, partitions in any_of.items())

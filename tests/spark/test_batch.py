@@ -7,11 +7,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from penstock.conserve import Reading
 from penstock.errors import NotConserved, Refused, SinkRefused
@@ -187,25 +189,34 @@ def test_rows_are_counted_once_under_task_retry(bench: Make) -> None:
 
     seen = sum(row.seen for row in reading.over(rows).mapInArrow(flaky, "seen long").collect())
     assert seen == 6
-    assert reading.counts() == (6, [6])
+    assert reading.counts() == {0: 6}
 
 
-def test_more_partitions_than_groups_still_close(bench: Make) -> None:
-    case = bench()
-    ranges = [Range("t", partition, 0, 2) for partition in range(150)]
-    rows = case.rows([])
+@pytest.mark.parametrize("topics", [["t"], ["orders", "returns", "t"]], ids=["one topic", "three topics"])
+def test_rows_are_counted_exactly_by_partition(spark: SparkSession, topics: list[str]) -> None:
+    sizes = {(topic, part): 1 + (part * 7 + len(topic)) % 40 for topic in topics for part in range(150)}
+    reading = Reading([Range(*part, 0, size) for part, size in sizes.items()])
+    rows = [(*part, offset) for part, size in sizes.items() for offset in range(size)]
+    Random(5).shuffle(rows)  # every partition is met by every task
+    frame = spark.createDataFrame(rows, "topic STRING, partition INT, offset BIGINT").repartition(7)
+    reading.over(frame).mapInArrow(lambda batches: batches, frame.schema).collect()
     tally = Tally()
-    for part in ranges[:3]:
-        rows = rows.union(case.rows(GOOD[:2], partition=part.partition))
-        tally.partitions["t", part.partition] = Fates(seen=2)
-        tally.partitions["t", part.partition].written["lake"] = 2
-    reading = Reading(ranges)
-    assert len(reading.groups) == 64
-    reading.over(rows).mapInArrow(lambda batches: batches, rows.schema).collect()
-    assert reading.close(tally, ["lake"]) == 6
-    tally.of("t", 1).written["lake"] -= 1
-    with pytest.raises(NotConserved, match=r"t-1, .*sink lake: 2 rows read, 1 accounted for"):
+    for part, size in sizes.items():
+        tally.partitions[part] = Fates(seen=size)
+        tally.partitions[part].written["lake"] = size
+    assert reading.close(tally, ["lake"]) == sum(sizes.values())
+    tally.of("t", 149).written["lake"] -= 1
+    count = sizes["t", 149]
+    with pytest.raises(NotConserved, match=rf"t-149, sink lake: {count} rows read, {count - 1} accounted for"):
         reading.close(tally, ["lake"])
+
+
+def test_rows_of_a_partition_outside_the_batch_do_not_close(bench: Make) -> None:
+    rows = bench().rows(GOOD[:2], partition=3)
+    reading = Reading([Range("t", 0, 0, 2)])
+    reading.over(rows).mapInArrow(lambda batches: batches, rows.schema).collect()
+    with pytest.raises(NotConserved, match="2 rows of partitions outside the batch"):
+        reading.close(Tally(), ["lake"])
 
 
 def test_dead_letters_that_cannot_be_written_fail_the_batch(bench: Make) -> None:
