@@ -109,7 +109,7 @@ def _pass(plan: Plan, flow: Flow, rows: DataFrame, intent: Intent) -> tuple[Read
     end = _end(plan, intent, stage)
     source = plan.as_source(reading.over(rows))
     one = Pass(flow, intent.batch_id, end, stage, intent.only_topic, weighed=plan.weighed)
-    return reading, end, one.over(source)
+    return reading, end, one.over(plan.gathered(source, intent.ranges))
 
 
 def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,10 +11,11 @@ from penstock.ledger.ledger import Ledger
 from penstock.observe.events import Emit
 from penstock.origin import Origin
 from penstock.pipeline import Pipeline
-from penstock.ranges import Positions
+from penstock.ranges import Positions, Range
 from penstock.sinks.contract import Committer, TopicsCommitter, Watermarked
 from penstock.sources.losses import Losses
 from penstock.steps.flow import Flow
+from penstock.steps.gathering import tasks_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,6 +84,11 @@ class Plan:
         same = decode.columns().equals(self.flow.decode.columns())
         self.flow = replace(self.flow, decode=decode) if same else self.learn(decode)
         return replace(self.flow, decode=self.schemas.format(closed=True))
+
+    def gathered(self, source: DataFrame, ranges: Sequence[Range]) -> DataFrame:
+        """The batch in no more tasks than it needs; where the file says how large a task is, as Spark made them."""
+        tasks = tasks_for(ranges, source.sparkSession.sparkContext.defaultParallelism)
+        return source if tasks is None or self.pipeline.source.task_rows else source.coalesce(tasks)
 
     @property
     def sinks(self) -> list[str]:

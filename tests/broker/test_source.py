@@ -67,6 +67,21 @@ def test_a_batch_holds_at_most_max_rows_and_each_is_read_once(
     assert by_spark
 
 
+@pytest.mark.parametrize(("task_rows", "files"), [(None, 2), (5, 25)], ids=["gathered", "as the file says"])
+def test_many_partitions_with_few_records_are_read_by_few_tasks(
+    spark: SparkSession, kafka: DevKafka, topic: Topic, case: Make, task_rows: int | None, files: int
+) -> None:
+    name = topic(partitions=24)
+    for partition in range(24):
+        produce(kafka.bootstrap, name, values(5 * partition, 5 * partition + 5), partition=partition)
+    produce(kafka.bootstrap, name, [b"oops"], partition=23)
+    pipeline = case(name, task_rows=task_rows) if task_rows else case(name)
+    run_once(spark, pipeline)
+    assert ids(pipeline) == list(range(120))
+    assert len(list(pipeline.table().glob("*.parquet"))) == files, "one of each task"
+    assert count(kafka.bootstrap, [name], pipeline.table(), pipeline.dead_letters).exact
+
+
 @pytest.mark.parametrize("start", ["latest", "time", "offsets"])
 def test_the_first_run_begins_where_start_says(
     spark: SparkSession, kafka: DevKafka, topic: Topic, case: Make, start: str

@@ -105,7 +105,7 @@ class Kafka(Options):
     task_rows: PositiveInt | None = Field(
         None,
         description="Split a partition's share of a batch into tasks of at most so many rows, for a hot partition. "
-        "Tables and topics hold the same; only the order in which tasks run differs. Default `one task a partition`.",
+        "Tables and topics hold the same; only the order in which tasks run differs. Default `whole partitions`.",
     )
 
     exactly_one: ClassVar = ("topics", "pattern", "partitions")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -99,17 +100,30 @@ class FromSpark:
 
 
 def by_partition(batch: pa.RecordBatch, topic: str, partition: str) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces of one topic partition each. A task reads one, so nearly always this is the whole batch."""
+    """The batch in pieces of one topic partition each. Tasks read one after another: the pieces are slices."""
     if batch.num_rows == 0:
         return
-    ends = pc.min_max(batch[partition]).as_py(), pc.min_max(batch[topic]).as_py()
-    if all(end["min"] == end["max"] for end in ends):
+    starts = _changes(batch, (topic, partition))
+    if len(starts) == 1:
         yield batch
         return
-    table = pa.Table.from_batches([batch])
-    for pair in table.group_by([topic, partition]).aggregate([]).to_pylist():
+    pairs = pa.Table.from_batches([batch]).group_by([topic, partition]).aggregate([]).to_pylist()
+    if len(starts) == len(pairs):
+        for start, end in pairwise([*starts, batch.num_rows]):
+            yield batch.slice(start, end - start)
+        return
+    for pair in pairs:
         mask = pc.and_(pc.equal(batch[topic], pair[topic]), pc.equal(batch[partition], pair[partition]))
         yield batch.filter(mask)
+
+
+def _changes(batch: pa.RecordBatch, columns: Sequence[str]) -> list[int]:
+    """The rows at which one of these columns is not as in the row before; the first is one."""
+    changed = np.zeros(batch.num_rows - 1, dtype=np.bool_)
+    for name in columns:
+        column = batch[name]
+        changed |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    return [0, *(np.flatnonzero(changed) + 1).tolist()]
 
 
 def whole_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
