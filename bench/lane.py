@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,11 +96,11 @@ def wake(spark: SparkSession) -> None:
     spark.range(0, 8, 1, 2 * CORES).mapInArrow(load, "id long").collect()
 
 
-def penstock_session(folder: Path) -> SparkSession:
-    """What `penstock run` builds."""
+def penstock_session(folder: Path, more: Mapping[str, str] | None = None) -> SparkSession:
+    """What `penstock run` builds; with these settings besides."""
     from penstock.engine.session import session
 
-    settings = {"spark.master": f"local[{CORES},4]", "spark.driver.memory": HEAP}
+    settings = {"spark.master": f"local[{CORES},4]", "spark.driver.memory": HEAP, **(more or {})}
     return session("bench", settings, folder / "logs" / "spark.log")
 
 

@@ -7,7 +7,7 @@ import pytest
 from penstock.sources.fetching import FETCHED_BYTES, POLLED_ROWS, fetch_options
 
 
-@pytest.mark.parametrize("partitions", [0, 1, 4, 12, 48, 300])
+@pytest.mark.parametrize("partitions", [0, 1, 4, 12, 48, 200])
 def test_many_partitions_share_what_may_be_fetched(partitions: int) -> None:
     options = fetch_options(partitions)
     assert int(options["kafka.max.partition.fetch.bytes"]) * partitions <= FETCHED_BYTES

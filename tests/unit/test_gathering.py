@@ -23,11 +23,11 @@ def ranges(rows: int, partitions: int, idle: int = 0) -> list[Range]:
         (48 * 20, 48, 2),
         (2, 2, None),
         (4 * 60_000, 4, None),
-        (48 * 5_000, 48, 10),
-        (12 * 2_000, 12, 4),
+        (48 * 5_000, 48, 4),
+        (48 * 20_000, 48, 10),
         (48 * 100_000, 48, None),
     ],
-    ids=["few rows", "a task per slot anyway", "few partitions", "many partitions", "two per slot", "full tasks"],
+    ids=["few rows", "a task per slot anyway", "few partitions", "two per slot", "many rows", "full tasks"],
 )
 def test_a_batch_has_no_more_tasks_than_it_needs(rows: int, partitions: int, tasks: int | None) -> None:
     assert tasks_for(ranges(rows, partitions), slots=2) == tasks

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-FETCHED_BYTES = 64 << 20
+FETCHED_BYTES = 32 << 20
 """What all consumers together may fetch ahead, as it comes from the broker; in the heap it is several times as much."""
-POLLED_ROWS = 200_000
+POLLED_ROWS = 100_000
 """What all consumers together may have polled and not handed on."""
 WAIT_MILLISECONDS = 1
 """A batch reads what is there, so nothing is waited for, but for one thing: behind every fetch the consumer sends the
@@ -18,7 +18,7 @@ def fetch_options(partitions: int) -> dict[str, str]:
     share = max(1, partitions)
     return {
         "kafka.fetch.max.wait.ms": str(WAIT_MILLISECONDS),
-        "kafka.max.partition.fetch.bytes": str(_within(FETCHED_BYTES // share, 128 << 10, 4 << 20)),
+        "kafka.max.partition.fetch.bytes": str(_within(FETCHED_BYTES // share, 64 << 10, 4 << 20)),
         "kafka.max.poll.records": str(_within(POLLED_ROWS // share, 500, 20_000)),
     }
 
