@@ -23,7 +23,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         bench = Bench(asked.events, asked.batch_rows, folder, stack)
-        bench.rounds(asked.variants or QUICK, asked.rounds)
+        bench.rounds(asked.variants or QUICK, asked.rounds, asked.warm)
     told = figures(bench.drains, bench.truth)
     print(f"\n{markdown(told, ('T', 'S', 'L'))}")
     if asked.json:
@@ -39,6 +39,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (default: a million)")
     parser.add_argument("--rounds", type=int, default=3, help="measured rounds (default: 3)")
+    parser.add_argument("--warm", type=int, default=2, help="rounds dropped on a JVM (default: 2)")
     parser.add_argument("--batch-rows", type=int, default=250_000, help="most rows of a batch (default: 250,000)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument(

@@ -20,8 +20,8 @@ from bench.topic import BAD_SHARE, PARTITIONS, Truth, fill
 
 BASES = ("T", "S", "L", "TC", "AL", "GL")
 """Whom the others are compared with."""
-FIRST = -1
-"""The number of the first round. Those before 1 are dropped: after one drain a JVM is still busy compiling."""
+WARM = 4
+"""Rounds that are dropped on a JVM: after one drain it is still busy compiling. Elsewhere it is one."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Bench:
         say(f"producing {events:,} events into {PARTITIONS} partitions")
         self.truth = fill(broker.bootstrap, events)
 
-    def rounds(self, variants: Sequence[str], count: int) -> None:
-        """Rounds that are dropped (two on a JVM, one elsewhere), then `count` that are not; a warm process for each."""
+    def rounds(self, variants: Sequence[str], count: int, warm: int = WARM) -> None:
+        """Rounds that are dropped (`warm` on a JVM, one elsewhere), then `count` that are not; a process for each."""
         with ExitStack() as stack:
             lanes = {}
             for variant in variants:
                 lanes[variant] = Lane(variant, self.bootstrap, self.batch_rows, self.folder, self.peers)
                 stack.callback(lanes[variant].close)
-            for number in range(FIRST, count + 1):
+            for number in range(1 - warm, count + 1):
                 for variant in variants if number % 2 else variants[::-1]:
                     if number >= 0 or ROSTER[variant].session:
                         self.drains.append(self._drain(lanes[variant], number))

@@ -14,6 +14,11 @@ def test_many_partitions_share_what_may_be_fetched(partitions: int) -> None:
     assert int(options["kafka.max.poll.records"]) * partitions <= POLLED_ROWS
 
 
+def test_a_batch_waits_for_nothing_and_real_time_does() -> None:
+    assert fetch_options(4)["kafka.fetch.max.wait.ms"] == "1"
+    assert "kafka.fetch.max.wait.ms" not in fetch_options(4, batches=False)
+
+
 def test_few_partitions_fetch_much_and_very_many_not_too_little() -> None:
     assert fetch_options(4)["kafka.max.poll.records"] == "20000"
     assert fetch_options(4)["kafka.max.partition.fetch.bytes"] == str(4 << 20)

@@ -24,6 +24,7 @@ from penstock.pipeline import Pipeline
 from penstock.ranges import Positions, positions_from_spark
 from penstock.sinks.kafka.client import Client
 from penstock.sinks.kafka.directory import Directory
+from penstock.sources.fetching import fetch_options
 from penstock.sources.kafka import Cluster, kafka_options, start_options
 from penstock.triggers import RealTime
 
@@ -103,10 +104,12 @@ def start_real_time(
 ) -> StreamingQuery:
     """The running query. Everything that can be known before is checked before."""
     assert isinstance(pipeline.trigger, RealTime)
-    check_room(pipeline, cluster.read_by(pipeline.source), spark.sparkContext.defaultParallelism)
+    partitions = cluster.read_by(pipeline.source)
+    check_room(pipeline, partitions, spark.sparkContext.defaultParallelism)
     known = Outgoing(limits_of(pipeline, cluster.bootstrap), generation)
     options = {
         **kafka_options(pipeline.source, cluster.bootstrap, f"penstock-{pipeline.name}"),
+        **fetch_options(len(partitions), batches=False),
         **start_options(pipeline.source),
         "failOnDataLoss": str(pipeline.source.on_data_loss == "stop").lower(),
     }

@@ -13,11 +13,14 @@ otherwise), and Spark's question for the partition's bounds stands in line behin
 reads to the end."""
 
 
-def fetch_options(partitions: int) -> dict[str, str]:
-    """Of the consumers of a batch over so many partitions. Spark asks for bounds after every poll: few are large."""
+def fetch_options(partitions: int, *, batches: bool = True) -> dict[str, str]:
+    """Of the consumers of so many partitions. Spark asks for bounds after every poll, so that few large ones are best.
+
+    Without `batches`, in real time, they do wait for what comes next.
+    """
     share = max(1, partitions)
     return {
-        "kafka.fetch.max.wait.ms": str(WAIT_MILLISECONDS),
+        **({"kafka.fetch.max.wait.ms": str(WAIT_MILLISECONDS)} if batches else {}),
         "kafka.max.partition.fetch.bytes": str(_within(FETCHED_BYTES // share, 64 << 10, 4 << 20)),
         "kafka.max.poll.records": str(_within(POLLED_ROWS // share, 500, 20_000)),
     }
