@@ -1,8 +1,8 @@
 """Where Spark's JVM and its Python processes meet: files in a folder that only we may enter, instead of ports.
 
-What a job collects waits at a port that serves whoever comes first, once. A client that still looked for a broker
-which had gone from that very port came first, and a batch failed. A file has no such neighbours; and without TCP's
-delayed acknowledgements a job with Python workers takes some 50 ms less (tried with 100 small ones).
+What a job collects waits at a port that serves whoever comes first, once: any stray connection there (a client that
+still looks for a broker which has gone from that very port, say) and the batch fails, as one did in CI. A file has no
+such neighbours; and a job with Python workers takes some 50 ms less (tried with 100 small ones).
 """
 
 from __future__ import annotations
