@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from penstock.formats.contract import Decoded, DecoderByTopic, FormatOptions
 from penstock.rows import SOURCE, Rows
@@ -109,7 +110,7 @@ def by_partition(batch: pa.RecordBatch, topic: str, partition: str) -> Iterator[
         return
     pairs = pa.Table.from_batches([batch]).group_by([topic, partition]).aggregate([]).to_pylist()
     if len(starts) == len(pairs):
-        for start, end in pairwise([*starts, batch.num_rows]):
+        for start, end in pairwise([*starts.tolist(), batch.num_rows]):
             yield batch.slice(start, end - start)
         return
     for pair in pairs:
@@ -117,13 +118,14 @@ def by_partition(batch: pa.RecordBatch, topic: str, partition: str) -> Iterator[
         yield batch.filter(mask)
 
 
-def _changes(batch: pa.RecordBatch, columns: Sequence[str]) -> list[int]:
+def _changes(batch: pa.RecordBatch, columns: Sequence[str]) -> NDArray[np.intp]:
     """The rows at which one of these columns is not as in the row before; the first is one."""
-    changed = np.zeros(batch.num_rows - 1, dtype=np.bool_)
+    changed = np.zeros(batch.num_rows, dtype=np.bool_)
+    changed[0] = True
     for name in columns:
         column = batch[name]
-        changed |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    return [0, *(np.flatnonzero(changed) + 1).tolist()]
+        changed[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(changed)
 
 
 def whole_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -133,19 +135,9 @@ def whole_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         if batch.num_rows == 0:
             continue
         joined = batch if held is None else pa.concat_batches([held, batch])
-        cut = _last_record(joined)
+        cut = int(_changes(joined, ("_topic", "_partition", "_offset"))[-1])  # the last record begins there
         held = joined.slice(cut)
         if cut:
             yield joined.slice(0, cut)
     if held is not None:
         yield held
-
-
-def _last_record(batch: pa.RecordBatch) -> int:
-    """The row at which the last record begins."""
-    other = np.zeros(batch.num_rows, dtype=np.bool_)
-    for name in ("_topic", "_partition", "_offset"):
-        column = batch[name]
-        other |= pc.not_equal(column, column[-1]).to_numpy(zero_copy_only=False)
-    places = np.flatnonzero(other)
-    return int(places[-1]) + 1 if len(places) else 0
