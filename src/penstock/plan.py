@@ -87,8 +87,10 @@ class Plan:
 
     def gathered(self, source: DataFrame, ranges: Sequence[Range]) -> DataFrame:
         """The batch in no more tasks than it needs; where the file says how large a task is, as Spark made them."""
+        if self.pipeline.source.task_rows is not None:
+            return source
         tasks = tasks_for(ranges, source.sparkSession.sparkContext.defaultParallelism)
-        return source if tasks is None or self.pipeline.source.task_rows else source.coalesce(tasks)
+        return source if tasks is None else source.coalesce(tasks)
 
     @property
     def sinks(self) -> list[str]:
