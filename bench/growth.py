@@ -37,7 +37,6 @@ SHORT_LIVED = {
     "spark.kafka.consumer.fetchedData.cache.timeout": f"{IDLE_SECONDS}s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
 }
-AXES = ("rows", "partitions", "sinks", "event size")
 PLAIN = "id BIGINT NOT NULL, text STRING"
 
 
@@ -203,7 +202,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="ten million rows instead of three at the most")
     parser.add_argument("--rounds", type=int, default=2, help="turns that count (default: 2)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"only these: {', '.join(AXES)} (default: all)")
+    axes = list(dict.fromkeys(cell.axis for cell in cells(full=False)))
+    parser.add_argument("axes", nargs="*", choices=[*axes, []], default=[], metavar="AXIS", help=f"of {axes}")
     return parser.parse_args()
 
 

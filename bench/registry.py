@@ -1,8 +1,9 @@
 """Avro and Protobuf from Kafka to Delta, whole pipelines:  python -m bench.registry [--events N] [--rounds N]
 
 penstock against the consumer that people write: confluent-kafka, the library's own deserializer, deltalake. Both drain
-the same topic by the same registry, each in a warm process of its own, in turns and in changing order; the first round
-is dropped. What counts is the CPU of the process tree, without broker and registry. Every round's rows are counted.
+the same topic by the same registry, each in a warm process of its own, in turns and in changing order; the first
+rounds are dropped. What counts is the CPU of the process tree, without broker and registry. Every round's rows are
+counted.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def markdown(told: Told, bases: tuple[str, ...]) -> str:
         f"Kafka to Delta, {told['events']:,} payments in {PARTITIONS} partitions, {told['broken']:,} of them broken; "
     )
     lines = [
-        head + f"{CORES} cores, {HEAP} heap, {told['rounds']} rounds after one of warm-up, median (least to most).",
+        head + f"{CORES} cores, {HEAP} heap, {told['rounds']} rounds after warm-up, median (least to most).",
         "",
         "| variant | CPU-s | k rows/CPU-s | wall s | peak MB | "
         + " | ".join(f"CPU of {n} / its own" for n in names)
