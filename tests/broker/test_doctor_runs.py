@@ -160,7 +160,6 @@ def test_an_alert_of_the_files_own_is_told_where_nothing_else_is_wrong(spark: Sp
     case = make(alerts=[{"name": "old", "when": "run_seconds > 0", "for": "1 second"}])
     with running(spark, case) as told:
         alerted(told, "old")
-        wait_until(lambda: getattr(present.read(case.state), "alerts", ()), "it stands in now.json")
         found = first(report(case))
     assert (found.code, "`old`" in found.cause) == ("alert_raised", True), found
 

@@ -29,7 +29,9 @@ from penstock.observe.now import InHand
 from penstock.observe.tracker import Measure, Tracker
 from penstock.operate.doctor import DIAGNOSES, Report, diagnose
 from penstock.operate.doctor.admission import of_checkpoint, of_state
+from penstock.operate.doctor.tables import look_at
 from penstock.operate.doctor.words import optimize, vacuum
+from penstock.testing.meanwhile import meanwhile
 from penstock.testing.ward import Ward
 from penstock.unread import Probe
 
@@ -380,6 +382,20 @@ def test_a_table_that_cannot_be_read_is_a_diagnosis(ward: Ward, tmp_path: Path) 
         assert ward.codes() == ["table_unreadable"]
     nowhere = of_checkpoint(checkpoint(tmp_path / "c", 3, 3), tables=[str(tmp_path / "nowhere")])
     assert [found.code for found in diagnose(nowhere).findings] == ["table_unreadable"]
+
+
+def test_a_table_that_is_being_written_to_can_be_read(ward: Ward) -> None:
+    """Drafts of commits come and go in its log."""
+    log = ward.past.table() / "_delta_log"
+
+    def commits(number: int) -> None:
+        for draft in (log / f"{number}-{each}.tmp" for each in range(20)):
+            draft.touch()
+            draft.unlink()
+
+    with meanwhile(commits, lambda: 0.0):
+        for _ in range(300):
+            look_at("lake", str(log.parent))
 
 
 def test_a_corrupt_jar_is_the_cause(ward: Ward, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

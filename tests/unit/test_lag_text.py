@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from penstock.cli.checkpoint import as_lines as checkpoint_lines
 from penstock.cli.lag import MOST_LINES, as_lines
 from penstock.counting import size, spoken
@@ -15,7 +17,8 @@ from penstock.unread import Probe, Retention
 
 
 def lag(ends: dict[tuple[str, int], int], **more: object) -> Lag:
-    return Tracker().see(Measure(at=1000.0, positions=dict.fromkeys(ends, 0), ends=ends, **more))  # type: ignore[arg-type]
+    told = {"at": 1000.0, "positions": dict.fromkeys(ends, 0), "ends": ends, **more}
+    return Tracker().see(Measure(**told))  # type: ignore[arg-type]
 
 
 def printed(found: Lag, *, running: bool | None = True, everything: bool = False) -> list[str]:
@@ -60,6 +63,18 @@ def test_what_only_a_watcher_knows_is_taken_from_the_process_that_runs() -> None
     [part] = found.partitions
     assert (part.arrival_per_second, part.read_per_second, part.catch_up_seconds) == (1.0, 2.0, 65.0)
     assert part.rows == 65, "what the broker says now stays"
+
+
+@pytest.mark.parametrize("before", ["nothing was unread", "nobody had looked at the record"])
+def test_a_runway_of_before_the_record_came_hides_nothing(before: str) -> None:
+    keeps = {"t": Retention(seconds=3600.0)}
+    end = 80 if before == "nothing was unread" else 90
+    then = Tracker().see(Measure(990.0, {("t", 0): 80}, {("t", 0): end}, retention=keeps))
+    probe = {("t", 0): Probe(80, 80, timestamp=-2000.0, counted=1, upto=81)}
+    now = lag({("t", 0): 145}, positions={("t", 0): 80}, probes=probe, retention=keeps)
+    [part] = with_past(now, then).partitions
+    assert part.runway is not None
+    assert part.runway.seconds == 600.0
 
 
 def test_hostile_names_are_shown_as_text() -> None:

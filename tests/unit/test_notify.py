@@ -17,10 +17,12 @@ from typer.testing import CliRunner
 
 from penstock.alarms import Webhook
 from penstock.cli import built
+from penstock.engine.observer import Observer
 from penstock.observe.alerts import Signals, body_of, example
-from penstock.observe.events import AlertCleared, AlertRaised, BatchCommitted, Event, Warned
+from penstock.observe.events import AlertCleared, AlertRaised, BatchCommitted, Event, RunStarted, Warned
 from penstock.observe.notify import CommandNotifier, Desk, NotTold, WebhookNotifier, filled
 from penstock.observe.now import LastBatch, Now
+from penstock.observe.now import read as read_now
 from penstock.secret import Secret
 from penstock.spec import pipeline_from_text
 from penstock.testing.harness import wait_until
@@ -215,9 +217,9 @@ notify: {ops: {webhook: {url: "${env:HOOK}"}}}
             for rows in (10, 1):
                 last = LastBatch(1, time.time(), rows, rows, {}, {}, 1.0, {}, {})
                 present[0] = Now("orders", started_at=time.time(), tries=1, last_batch=last)
-                wait_until(signals.look, "something has changed")
+                signals.tell(wait_until(signals.look, "something has changed"))
             wait_until(lambda: len(made.got) == 2, "the webhook was told of both")
-            wait_until(lambda: signals.look() or not signals.alarms.active, "the other one is over too")
+            wait_until(lambda: signals.tell(signals.look()) or not signals.alarms.active, "the other one is over too")
             assert [each["alert"] for each in signals.standing()] == []
             assert signals.figures.read()["alert_active"] == {}
     raised = [event.alert for event in events if isinstance(event, AlertRaised)]
@@ -236,6 +238,23 @@ def test_the_error_of_a_run_that_failed_is_told_before_it_ends(tmp_path: Path, m
         pipeline = pipeline_from_text(FILE + notify, file="orders.yaml", folder=tmp_path)
         signals = Signals(pipeline, "r1", lambda: present, lambda _event: None)
         with signals.open():
-            signals.look()
+            signals.tell(signals.look())
         [(_, body)] = made.got
     assert json.loads(body)["text"] == "orders: run_failed the run has failed: the disk is full"
+
+
+def test_whoever_is_told_and_looks_at_once_finds_what_he_was_told_of(tmp_path: Path) -> None:
+    more = "alerts: [{name: old, when: run_seconds > 0, for: 1 milliseconds}]\nobserve: {poll: 100 milliseconds}\n"
+    pipeline = pipeline_from_text(FILE + more, file="orders.yaml", folder=tmp_path)
+    found: list[list[str]] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, AlertRaised):
+            kept = read_now(tmp_path)
+            found.append([each["alert"] for each in kept.alerts] if kept else [])
+
+    observer = Observer(pipeline, tmp_path, "r1", emit)
+    with observer.looking():
+        observer.heard(RunStarted(pipeline="orders", generation=1, brokers="b:1", state="s", resumes_at=None))
+        wait_until(lambda: found, "the alert is raised")
+    assert found[0] == ["old"]

@@ -208,13 +208,15 @@ class Observer:
             sight.positions = dict(sight.start or {})
 
     def _alert(self) -> None:
-        now = self.board.now
-        for event in self.signals.look():
+        now, changes = self.board.now, self.signals.look()
+        if (alerts := self.signals.standing()) != now.alerts:
+            self.board.update(alerts=alerts)
+        if changes:  # whoever is told may look at once, and is to find what he was told of
+            self._careful("its progress", lambda: self.board.write(force=True))
+        for event in self.signals.tell(changes):
             told = f"{event.alert}: {event.text}" if isinstance(event, events.AlertRaised) else ""
             told = event.alert if isinstance(event, events.AlertCleared) else told
             self.diary.history.run(name_of(event), now.run, now.generation, told)
-        if (alerts := self.signals.standing()) != now.alerts:
-            self.board.update(alerts=alerts)
 
     def _publish(self) -> None:
         if self._sight is not None and self.publisher.due():

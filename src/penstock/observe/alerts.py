@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -104,11 +104,14 @@ class Signals:
     def take(self, event: Event) -> None:
         self.figures.take(event)
 
-    def look(self) -> list[Event]:
-        """Raise and clear what is due; gives the events, which everybody was told."""
-        at = time.time()
-        changes = self.alarms.look(self.figures.read(), at)
+    def look(self) -> list[Change]:
+        """Raise and clear what is due. Nobody is told yet."""
+        changes = self.alarms.look(self.figures.read(), time.time())
         self.figures.active = self.alarms.active
+        return changes
+
+    def tell(self, changes: Sequence[Change]) -> list[Event]:
+        """Tell everybody what was raised and cleared."""
         return [self._tell(change) for change in changes]
 
     def standing(self) -> tuple[dict[str, Any], ...]:

@@ -179,5 +179,11 @@ def _with_past(part: PartitionLag, then: PartitionLag | None, later: float) -> P
         arrival_per_second=arrival,
         read_per_second=read,
         catch_up_seconds=catch_up(part.rows, part.offsets, arrival, read),
-        runway=then.runway if part.runway and then.runway and then.position == part.position else part.runway,
+        runway=then.runway if part.runway and _tells_of_the_same(part, then) else part.runway,
     )
+
+
+def _tells_of_the_same(part: PartitionLag, then: PartitionLag) -> bool:
+    """Was the runway of the past that of the record which is the next unread one now?"""
+    way = then.runway
+    return way is not None and way.slack_seconds is not None and then.position == part.position

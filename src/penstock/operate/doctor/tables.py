@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,11 +57,18 @@ def look_at(name: str, path: str, query_id: str | None = None) -> TableLook:
 
 def _log(table: Path) -> tuple[int, int]:
     """How many commits follow the newest checkpoint, and their bytes."""
-    sizes = {entry.name: entry.stat().st_size for entry in os.scandir(table / LOG) if entry.is_file()}
+    sizes = dict(_sizes(table / LOG))
     found = listing(sizes)
     newest = found.snapshots[0].version if found.snapshots else -1
     late = [version for version in found.commits if version > newest]
     return len(late), sum(sizes.get(f"{version:020d}.json", 0) for version in late)
+
+
+def _sizes(log: Path) -> Iterator[tuple[str, int]]:
+    for entry in os.scandir(log):
+        with suppress(FileNotFoundError):  # the draft of a commit that was just made, or a commit that was cleaned up
+            if entry.is_file():
+                yield entry.name, entry.stat().st_size
 
 
 def _folder(table: Path) -> tuple[int, int, bool]:
