@@ -10,7 +10,8 @@ import pytest
 from penstock.operate.doctor import DIAGNOSES
 
 TESTS = Path(__file__).parents[1]
-RUNS, FAULTS, HERE = "broker/test_doctor_runs.py", "broker/test_doctor_faults.py", "unit/test_doctor.py"
+RUNS, FAULTS = "broker/test_doctor_runs.py", "broker/test_doctor_faults.py"
+TABLES, MACHINE = "unit/test_doctor_tables.py", "unit/test_doctor_machine.py"
 PLANTS = {
     # on runs of ours that are under way, or were
     "alert_raised": (RUNS, "test_an_alert_of_the_files_own_is_told_where_nothing_else_is_wrong"),
@@ -49,14 +50,14 @@ PLANTS = {
     "time_skew": (FAULTS, "test_records_dated_in_the_future_are_told_by_whose_clock_it_was"),
     "transaction_timeout": (FAULTS, "test_settings_of_topics_and_brokers_that_do_not_fit_are_told"),
     # on tables, disks, jars and Java of this machine
-    "dead_files": (HERE, "test_a_folder_full_of_dead_files_is_told"),
-    "disk_full": (HERE, "test_a_disk_that_is_nearly_full_is_the_cause_of_a_wait"),
-    "jars": (HERE, "test_a_corrupt_jar_is_the_cause"),
-    "java": (HERE, "test_a_machine_without_java_is_told"),
-    "long_log": (HERE, "test_a_log_without_a_checkpoint_is_told"),
-    "small_files": (HERE, "test_a_table_of_small_files_is_told_and_the_command_mends_it"),
-    "table_properties": (HERE, "test_table_properties_that_do_not_fit_are_told_with_better_ones"),
-    "table_unreadable": (HERE, "test_a_table_that_cannot_be_read_is_a_diagnosis"),
+    "dead_files": (TABLES, "test_a_folder_full_of_dead_files_is_told"),
+    "disk_full": (MACHINE, "test_a_disk_that_is_nearly_full_is_the_cause_of_a_wait"),
+    "jars": (MACHINE, "test_a_corrupt_jar_is_the_cause"),
+    "java": (MACHINE, "test_a_machine_without_java_is_told"),
+    "long_log": (TABLES, "test_a_log_without_a_checkpoint_is_told"),
+    "small_files": (TABLES, "test_a_table_of_small_files_is_told_and_the_command_mends_it"),
+    "table_properties": (TABLES, "test_table_properties_that_do_not_fit_are_told_with_better_ones"),
+    "table_unreadable": (TABLES, "test_a_table_that_cannot_be_read_is_a_diagnosis"),
 }
 
 
