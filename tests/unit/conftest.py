@@ -1,4 +1,4 @@
-"""What tests of several files start from: a pipeline that the doctor looks at."""
+"""What tests of several files start from: a pipeline that the doctor looks at, a registry with a first schema."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.unit.keeper_kit import Shop
+
     from penstock.testing.ward import Ward
 
 
@@ -17,3 +19,13 @@ def ward(tmp_path: Path) -> Ward:
     from penstock.testing.ward import Ward
 
     return Ward(tmp_path)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    """A registry whose only schema is the first of the topic `orders`."""
+    from tests.unit.keeper_kit import FIRST, Shop
+
+    made = Shop(tmp_path)
+    made.put(1, FIRST)
+    return made
