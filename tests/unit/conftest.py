@@ -1,4 +1,4 @@
-"""What tests of several files start from: a pipeline that the doctor looks at, a registry with a first schema."""
+"""What tests of several files start from: a past, a pipeline that the doctor looks at, a registry with a schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import pytest
 if TYPE_CHECKING:
     from tests.unit.keeper_kit import Shop
 
+    from penstock.testing.past import Past
     from penstock.testing.ward import Ward
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Past:
+    """Three whole batches of three rows."""
+    from penstock.testing.past import Past
+
+    return Past(tmp_path).run(3)
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ from penstock.testing.past import Past
 BOTH = {"dead_letters": 1, "lake": 2}
 
 
-@pytest.fixture
-def past(tmp_path: Path) -> Past:
-    return Past(tmp_path).run(3)
-
-
 def verb(past: Past, half: Half | None = None) -> Rebuild:
     return Rebuild("p", past.state, past.tables(), [], "run", lambda _topics: past.origin, half)
 
