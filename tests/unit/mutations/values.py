@@ -1,0 +1,87 @@
+"""Durations, sizes, names, times, paths and tables that are none, or that two would share."""
+
+from __future__ import annotations
+
+from tests.unit.mutations.mistake import ByHand
+
+FORMS: list[ByHand] = [
+    ("duration without a unit", "orders", "10 seconds", "10", "10\npace", "needs a duration"),
+    ("duration with an unknown unit", "orders", "10 seconds", "10 fortnights", "10 fortnights", "needs a duration"),
+    ("duration in short", "orders", "10 seconds", "10s", "10s", "needs a duration"),
+    ("duration of nothing", "orders", "10 seconds", "0 seconds", "0 seconds", "must be more than nothing", False),
+    ("negative duration", "orders", "10 seconds", "-10 seconds", "-10 seconds", "needs a duration"),
+    ("size without a unit", "orders", "1 MiB", "1", "1\nchecks", "needs a size"),
+    ("size in small letters", "orders", "1 MiB", "1 mb", "1 mb", "needs a size"),
+    ("endless size", "orders", "1 MiB", "9" * 400 + " GB", "9" * 400, "must be more than nothing", False),
+    ("name in capitals", "orders", "pipeline: orders", "pipeline: Orders", "Orders", "a name is 1 to 63"),
+    ("name too long", "orders", "pipeline: orders", "pipeline: " + "o" * 64, "o" * 64, "a name is 1 to 63"),
+    ("name with a blank", "orders", "pipeline: orders", "pipeline: my orders", "my orders", "a name is 1 to 63"),
+    ("sink's name", "clicks", "  copy:", "  Copy!:", "Copy!", "a name is 1 to 63"),
+    (
+        "sink's name is taken",
+        "clicks",
+        "  copy:",
+        "  dead_letters:",
+        "dead_letters:",
+        "is the name of the rejected",
+        False,
+    ),
+    ("variable's name", "payments", "rows: 7000", "rows: 7000\n  My Rows: 3", "My Rows", "a name is 1 to 63"),
+    ("not a time", "payments", "2026-11-01T00:00:00Z", "2026-13-01", "2026-13-01", "is not a time", False),
+    ("start misspelt", "payments", "2026-11-01T00:00:00Z", "latset", "latset", "Did you mean `latest`"),
+    ("no such topic name", "orders", "topics: [orders]", "topics: [a/b]", "a/b", "is not a topic's name", False),
+    ("topic twice", "orders", "topics: [orders]", "topics: [a, a]", "topics:", "lists `a` twice", False),
+    ("no port", "orders", "localhost:9092", "localhost", "localhost", "needs a host and a port", False),
+    ("pattern not regular", "payments", "'payments\\..*'", "'('", "'('", "is not a regular expression", False),
+]
+PATHS: list[ByHand] = [
+    ("path on another system", "orders", "./state/orders", "s3a://b/state", "s3a:", "cannot be used", False),
+    ("path at home", "orders", "./state/orders", "~/state", "~/state", "`~` is not filled in", False),
+    (
+        "path of windows",
+        "orders",
+        "./lake/orders\n",
+        "C:\\lake\\orders\n",
+        "C:\\lake",
+        "looks like a Windows path",
+        False,
+    ),
+    ("empty path", "orders", "./state/orders", '""', '""', "is an empty path", False),
+    ("catalog name", "orders", "./lake/orders\n", "my-orders\n", "my-orders", "is a catalog name", False),
+    (
+        "table shared",
+        "clicks",
+        "./lake/clicks_copy",
+        "./lake/clicks",
+        "./lake/clicks\ntr",
+        "is the table of sink `lake` already",
+        False,
+    ),
+    (
+        "table inside another",
+        "clicks",
+        "./lake/clicks_copy",
+        "./lake/clicks/a",
+        "./lake/clicks/a",
+        "one inside the other",
+        False,
+    ),
+    (
+        "table in the state",
+        "orders",
+        "./lake/orders\n",
+        "./state/orders/x\n",
+        "./state/orders/x",
+        "lies in the `state` folder",
+        False,
+    ),
+    (
+        "dead letters in a table",
+        "orders",
+        "./lake/orders_dead",
+        "./lake/orders",
+        "./lake/orders\ntr",
+        "is the table of sink",
+        False,
+    ),
+]
