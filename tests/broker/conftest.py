@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from penstock.dev.kafka import down
 from penstock.testing.kafka import DevKafka, ensure_topic, up
+
+if TYPE_CHECKING:
+    from tests.broker.doctor_kit import Broker
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +47,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     place.mkdir()
     yield place
     down(place)
+
+
+@pytest.fixture
+def broker(kafka: DevKafka) -> Broker:
+    """The same Kafka, as tests of the doctor make topics on it."""
+    from tests.broker.doctor_kit import Broker
+
+    return Broker(kafka)

@@ -1,10 +1,12 @@
-"""What tests of the doctor share: a look at a pipeline, records that flow, and how soon an alert came."""
+"""What tests of the doctor share: topics and pipelines, a look at one, records that flow, how soon an alert came."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
@@ -14,9 +16,33 @@ from penstock.operate.doctor import Finding, Report, diagnose
 from penstock.operate.doctor.admission import of_pipeline
 from penstock.spec import load_pipeline
 from penstock.testing.harness import Case, wait_until
+from penstock.testing.kafka import DevKafka, ensure_topic
 from penstock.testing.meanwhile import meanwhile
 from penstock.testing.runs import Told
-from tests.broker.cases import values
+from tests.broker.cases import ids_case, values
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker that makes topics with names not used before."""
+
+    kafka: DevKafka
+
+    @property
+    def bootstrap(self) -> str:
+        return self.kafka.bootstrap
+
+    def topic(self, partitions: int = 1, **config: str) -> str:
+        name = f"ill-{next(_numbers)}"
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        assert ensure_topic(self.bootstrap, name, partitions, settings)
+        return name
+
+
+def case_of(folder: Path, broker: Broker, topic: str, **settings: Any) -> Case:
+    return ids_case(folder, broker.bootstrap, topic, pipeline=f"p-{topic}", **settings)
 
 
 def report(case: Case, **changes: Any) -> Report:

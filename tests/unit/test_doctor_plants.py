@@ -11,6 +11,7 @@ from penstock.operate.doctor import DIAGNOSES
 
 TESTS = Path(__file__).parents[1]
 RUNS, FAULTS = "broker/test_doctor_runs.py", "broker/test_doctor_faults.py"
+REACH, TOPICS = "broker/test_doctor_reach.py", "broker/test_doctor_topics.py"
 TABLES, MACHINE = "unit/test_doctor_tables.py", "unit/test_doctor_machine.py"
 PLANTS = {
     # on runs of ours that are under way, or were
@@ -41,14 +42,14 @@ PLANTS = {
     "damaged_checkpoint": (FAULTS, "test_a_plain_spark_job_is_healthy_then_dead_then_loses_records"),
     "table_ahead": (FAULTS, "test_a_plain_spark_job_is_healthy_then_dead_then_loses_records"),
     # on brokers and topics
-    "advertised": (FAULTS, "test_a_broker_that_sends_its_clients_nowhere_is_told"),
-    "broker_away": (FAULTS, "test_a_broker_that_is_written_to_and_away_is_told"),
-    "login": (FAULTS, "test_a_broker_that_wants_a_login_is_told_from_one_that_is_away"),
-    "no_permission": (FAULTS, "test_a_topic_that_may_not_be_read_is_told_with_the_missing_permission"),
-    "no_topic": (FAULTS, "test_a_topic_that_is_not_there_is_told_with_the_nearest_name"),
-    "short_retention": (FAULTS, "test_settings_of_topics_and_brokers_that_do_not_fit_are_told"),
-    "time_skew": (FAULTS, "test_records_dated_in_the_future_are_told_by_whose_clock_it_was"),
-    "transaction_timeout": (FAULTS, "test_settings_of_topics_and_brokers_that_do_not_fit_are_told"),
+    "advertised": (REACH, "test_a_broker_that_sends_its_clients_nowhere_is_told"),
+    "broker_away": (REACH, "test_a_broker_that_is_written_to_and_away_is_told"),
+    "login": (REACH, "test_a_broker_that_wants_a_login_is_told_from_one_that_is_away"),
+    "no_permission": (REACH, "test_a_topic_that_may_not_be_read_is_told_with_the_missing_permission"),
+    "no_topic": (REACH, "test_a_topic_that_is_not_there_is_told_with_the_nearest_name"),
+    "short_retention": (TOPICS, "test_settings_of_topics_and_brokers_that_do_not_fit_are_told"),
+    "time_skew": (TOPICS, "test_records_dated_in_the_future_are_told_by_whose_clock_it_was"),
+    "transaction_timeout": (TOPICS, "test_settings_of_topics_and_brokers_that_do_not_fit_are_told"),
     # on tables, disks, jars and Java of this machine
     "dead_files": (TABLES, "test_a_folder_full_of_dead_files_is_told"),
     "disk_full": (MACHINE, "test_a_disk_that_is_nearly_full_is_the_cause_of_a_wait"),
