@@ -13,7 +13,7 @@ from penstock.dev.kafka import down
 from penstock.testing.kafka import DevKafka, ensure_topic, up
 
 if TYPE_CHECKING:
-    from tests.broker.doctor_kit import Broker
+    from tests.broker.doctor_kit import Broker, Make
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +55,11 @@ def broker(kafka: DevKafka) -> Broker:
     from tests.broker.doctor_kit import Broker
 
     return Broker(kafka)
+
+
+@pytest.fixture
+def make(kafka: DevKafka, tmp_path: Path) -> Make:
+    """Makes a pipeline to be harmed, on a topic of its own."""
+    from tests.broker.doctor_kit import maker
+
+    return maker(kafka, tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from penstock.observe import now as present
 from penstock.observe.events import AlertRaised, LagMeasured
 from penstock.operate.doctor import Finding, Report, diagnose
 from penstock.operate.doctor.admission import of_pipeline
@@ -21,7 +22,9 @@ from penstock.testing.meanwhile import meanwhile
 from penstock.testing.runs import Told
 from tests.broker.cases import ids_case, values
 
+POLL = {"poll": "500 milliseconds"}
 _numbers = itertools.count(1)
+Make = Callable[..., Case]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,31 @@ class Broker:
 
 def case_of(folder: Path, broker: Broker, topic: str, **settings: Any) -> Case:
     return ids_case(folder, broker.bootstrap, topic, pipeline=f"p-{topic}", **settings)
+
+
+def maker(kafka: DevKafka, folder: Path) -> Make:
+    """Makes a pipeline on a topic of its own, and the topic `out-NAME`."""
+
+    def made(partitions: int = 4, config: dict[str, str] | None = None, **settings: Any) -> Case:
+        name = f"run-{next(_numbers)}"
+        ensure_topic(kafka.bootstrap, name, partitions, config or {})
+        ensure_topic(kafka.bootstrap, f"out-{name}", 1)
+        return ids_case(folder, kafka.bootstrap, name, pipeline=name, **{"observe": POLL, **settings})
+
+    return made
+
+
+def topic_of(case: Case) -> str:
+    return str(case.spec["pipeline"])
+
+
+def stepped(case: Case, code: str, function: str) -> Case:
+    """The case with a Python step of this code."""
+    module = f"step_{case.spec['pipeline'].replace('-', '_')}"
+    (case.folder / f"{module}.py").write_text(code)
+    case.spec["steps"] = [{"python": f"{module}:{function}"}]
+    case.write()
+    return case
 
 
 def report(case: Case, **changes: Any) -> Report:
@@ -95,3 +123,8 @@ def polls_before(told: Told, name: str, since: float) -> int:
     place = told.events.index(alerted(told, name))
     measured = [event.lag.at for event in told.events[:place] if isinstance(event, LagMeasured)]
     return sum(at > since for at in measured)
+
+
+def since_of(case: Case) -> float:
+    """Since when the run waits, as it tells."""
+    return float(wait_until(lambda: getattr(present.read(case.state), "waiting_since", None), "that it waits is told"))

@@ -11,21 +11,22 @@ from penstock.operate.doctor import DIAGNOSES
 
 TESTS = Path(__file__).parents[1]
 RUNS, FAULTS = "broker/test_doctor_runs.py", "broker/test_doctor_faults.py"
+ALERTS, SLOW = "broker/test_doctor_alerts.py", "broker/test_doctor_slow.py"
 REACH, TOPICS = "broker/test_doctor_reach.py", "broker/test_doctor_topics.py"
 TABLES, MACHINE = "unit/test_doctor_tables.py", "unit/test_doctor_machine.py"
 PLANTS = {
     # on runs of ours that are under way, or were
     "alert_raised": (RUNS, "test_an_alert_of_the_files_own_is_told_where_nothing_else_is_wrong"),
-    "burst": (RUNS, "test_a_burst_is_alerted_and_told_first"),
-    "hot_partition": (RUNS, "test_a_hot_partition_is_alerted_and_told_first"),
+    "burst": (ALERTS, "test_a_burst_is_alerted_and_told_first"),
+    "hot_partition": (ALERTS, "test_a_hot_partition_is_alerted_and_told_first"),
     "max_rows": (RUNS, "test_batches_that_are_cut_off_while_more_comes_are_told_by_their_cap"),
     "reject_rate": (RUNS, "test_many_bad_records_are_told_with_their_code"),
-    "retention": (RUNS, "test_a_topic_about_to_lose_records_is_alerted_and_told_first"),
+    "retention": (ALERTS, "test_a_topic_about_to_lose_records_is_alerted_and_told_first"),
     "run_failed": (RUNS, "test_a_step_that_raises_is_the_error_of_the_run_that_failed"),
     "schema_parked": (RUNS, "test_records_of_a_schema_that_is_parked_are_told_before_the_rate_that_they_make"),
-    "slow_sink": (RUNS, "test_a_topic_that_answers_late_is_the_slow_sink_by_name"),
-    "slow_state": (RUNS, "test_a_state_on_a_slow_disk_is_told"),
-    "stuck_batch": (RUNS, "test_a_batch_that_hangs_is_alerted_and_told_first"),
+    "slow_sink": (SLOW, "test_a_topic_that_answers_late_is_the_slow_sink_by_name"),
+    "slow_state": (SLOW, "test_a_state_on_a_slow_disk_is_told"),
+    "stuck_batch": (ALERTS, "test_a_batch_that_hangs_is_alerted_and_told_first"),
     "too_frequent": (RUNS, "test_batches_of_one_row_after_another_are_too_frequent"),
     "under_provisioned": (RUNS, "test_more_than_the_step_can_do_is_told"),
     "damaged_ledger": (FAULTS, "test_a_real_pipeline_is_healthy_while_it_runs_and_when_it_was_stopped"),
@@ -36,7 +37,7 @@ PLANTS = {
     "records_gone": (FAULTS, "test_a_real_pipeline_is_healthy_while_it_runs_and_when_it_was_stopped"),
     "refused": (FAULTS, "test_a_real_pipeline_is_healthy_while_it_runs_and_when_it_was_stopped"),
     "silent": (FAULTS, "test_a_process_stopped_then_killed_in_mid_batch_is_the_cause"),
-    "waiting": (RUNS, "test_a_registry_that_is_away_is_waited_for_and_told_first"),
+    "waiting": (ALERTS, "test_a_registry_that_is_away_is_waited_for_and_told_first"),
     # on jobs of plain Spark
     "behind": (FAULTS, "test_a_plain_spark_job_is_healthy_then_dead_then_loses_records"),
     "damaged_checkpoint": (FAULTS, "test_a_plain_spark_job_is_healthy_then_dead_then_loses_records"),
