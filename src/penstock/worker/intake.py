@@ -108,14 +108,14 @@ def by_partition(batch: pa.RecordBatch, topic: str, partition: str) -> Iterator[
     if len(starts) == 1:
         yield batch
         return
-    pairs = pa.Table.from_batches([batch]).group_by([topic, partition]).aggregate([]).to_pylist()
+    places = pa.array(starts)
+    pairs = set(zip(batch[topic].take(places).to_pylist(), batch[partition].take(places).to_pylist(), strict=True))
     if len(starts) == len(pairs):
         for start, end in pairwise([*starts.tolist(), batch.num_rows]):
             yield batch.slice(start, end - start)
         return
-    for pair in pairs:
-        mask = pc.and_(pc.equal(batch[topic], pair[topic]), pc.equal(batch[partition], pair[partition]))
-        yield batch.filter(mask)
+    for name, number in sorted(pairs):
+        yield batch.filter(pc.and_(pc.equal(batch[topic], name), pc.equal(batch[partition], number)))
 
 
 def _changes(batch: pa.RecordBatch, columns: Sequence[str]) -> NDArray[np.intp]:
