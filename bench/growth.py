@@ -1,9 +1,9 @@
 """How the cost of a row grows:  python -m bench.growth [--full] [AXIS ...]
 
 With the number of rows, of partitions, of sinks, and with the size of events: one of them at a time, the others as in
-the main job. One warm process; all cells in turns, the first turn is dropped, and each cell is its best drain in
-CPU-seconds of the process tree. What a drain of one record in each partition costs, into the same sinks, is told by
-itself and left out: it is the cost of a run, not of a row. Flat is good; for sinks, less than in proportion.
+the main job. One process; all cells in turns, the first turns are dropped until the JVM is warm, and each cell is its
+best drain in CPU-seconds of the process tree. What a drain of one record in each partition costs, into the same sinks,
+is told by itself and left out: it is the cost of a run, not of a row. Flat is good; for sinks, less than in proportion.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from penstock.dev.kafka import ensure_topic, up
 from penstock.dev.payments import SCHEMA, payments
 
 MAIN_ROWS, MAIN_PARTITIONS, BATCH_ROWS = 1_000_000, 4, 250_000
+MANY_ROWS = 4_000_000
+"""Over many partitions: each run opens a consumer for every one of them, and their first steps are the slowest."""
 IDLE_SECONDS = 2
 SHORT_LIVED = {
     "spark.kafka.consumer.cache.timeout": f"{IDLE_SECONDS}s",  # five minutes, by default
@@ -64,10 +66,11 @@ class Cell:
 
 def cells(full: bool) -> list[Cell]:
     rows = [100_000, 1_000_000, 10_000_000 if full else 3_000_000]
+    many = MANY_ROWS if full else MAIN_ROWS
     sizes = {100: 1_000_000, 1_000: 300_000, 10_000: 60_000, 100_000: 6_000}
     return [
         *(Cell("rows", f"{count:,}", rows=count) for count in rows),
-        *(Cell("partitions", str(count), partitions=count) for count in (1, 4, 12, 48)),
+        *(Cell("partitions", str(count), rows=many, partitions=count) for count in (1, 4, 12, 48)),
         *(Cell("sinks", str(count), sinks=count) for count in (1, 2, 5)),
         *(Cell("event size", f"{size:,} B", rows=count, event_bytes=size) for size, count in sizes.items()),
     ]
@@ -142,26 +145,25 @@ def main() -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-growth-")))
         growth = Growth(folder, stack)
         wanted = [cell for cell in cells(asked.full) if not asked.axes or cell.axis in asked.axes]
-        told = measured(growth, wanted, asked.rounds)
+        told = measured(growth, wanted, asked.rounds, asked.warm)
     print(report(told))
     if asked.json:
         asked.json.write_text(json.dumps(told, indent=2) + "\n")
     return 0
 
 
-def measured(growth: Growth, wanted: list[Cell], rounds: int) -> list[dict[str, Any]]:
+def measured(growth: Growth, wanted: list[Cell], rounds: int, warm: int) -> list[dict[str, Any]]:
     every = list(dict.fromkeys(each for cell in wanted for each in (cell.shape, cell)))
     for cell in {each.topic: each for each in every}.values():
         _say(f"producing {cell.rows:,} events into {cell.topic}")
         fill(growth.broker.bootstrap, cell)
-    for number in range(3):
-        _say(f"warm-up {number}: {growth.cost(wanted[0]):.1f} CPU-s")
     took: dict[Cell, list[float]] = {cell: [] for cell in every}
-    for number in range(rounds + 1):
+    for number in range(warm + rounds):
         for cell in every:
             took[cell].append(growth.cost(cell))
-            _say(f"turn {number}: {cell.axis or 'a run of'} {cell.label or cell.topic}: {took[cell][-1]:.2f} CPU-s")
-    best = {cell: min(costs[1:]) for cell, costs in took.items()}
+            turn = f"turn {number - warm + 1}" if number >= warm else f"warm-up {number + 1}"
+            _say(f"{turn}: {cell.axis or 'a run of'} {cell.label or cell.topic}: {took[cell][-1]:.2f} CPU-s")
+    best = {cell: min(costs[warm:]) for cell, costs in took.items()}
     return [
         {
             "axis": cell.axis,
@@ -199,8 +201,9 @@ def _say(line: str) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description="How the cost of a row grows.")
-    parser.add_argument("--full", action="store_true", help="ten million rows instead of three at the most")
+    parser.add_argument("--full", action="store_true", help="ten million rows instead of three at the most, and more")
     parser.add_argument("--rounds", type=int, default=2, help="turns that count (default: 2)")
+    parser.add_argument("--warm", type=int, default=3, help="turns before them, which do not (default: 3)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     axes = list(dict.fromkeys(cell.axis for cell in cells(full=False)))
     parser.add_argument("axes", nargs="*", choices=[*axes, []], default=[], metavar="AXIS", help=f"of {axes}")

@@ -107,9 +107,9 @@ def _pass(plan: Plan, flow: Flow, rows: DataFrame, intent: Intent) -> tuple[Read
     """One read of the batch: how much was read, where it went, and every task's report."""
     reading, stage = Reading(intent.ranges), plan.ledger.stage_of(intent.batch_id)
     end = _end(plan, intent, stage)
-    source = plan.as_source(reading.over(rows))
+    source = plan.as_source(reading.over(plan.gathered(rows, intent.ranges)))
     one = Pass(flow, intent.batch_id, end, stage, intent.only_topic, weighed=plan.weighed)
-    return reading, end, one.over(plan.gathered(source, intent.ranges))
+    return reading, end, one.over(source)
 
 
 def publish_tables(plan: Outlets, manifest: Manifest, intent: Intent) -> dict[str, Receipt]:

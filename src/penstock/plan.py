@@ -85,12 +85,15 @@ class Plan:
         self.flow = replace(self.flow, decode=decode) if same else self.learn(decode)
         return replace(self.flow, decode=self.schemas.format(closed=True))
 
-    def gathered(self, source: DataFrame, ranges: Sequence[Range]) -> DataFrame:
-        """The batch in no more tasks than it needs; where the file says how large a task is, as Spark made them."""
+    def gathered(self, rows: DataFrame, ranges: Sequence[Range]) -> DataFrame:
+        """The batch in no more tasks than it needs; where the file says how large a task is, as Spark made them.
+
+        Nothing stands between this and the count of what is read: Spark copies every row where either begins.
+        """
         if self.pipeline.source.task_rows is not None:
-            return source
-        tasks = tasks_for(ranges, source.sparkSession.sparkContext.defaultParallelism)
-        return source if tasks is None else source.coalesce(tasks)
+            return rows
+        tasks = tasks_for(ranges, rows.sparkSession.sparkContext.defaultParallelism)
+        return rows if tasks is None else rows.coalesce(tasks)
 
     @property
     def sinks(self) -> list[str]:
