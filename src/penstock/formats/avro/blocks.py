@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.avro.bytes import Bad, Bytes
-from penstock.formats.avro.cursor import Cursor
+from penstock.formats.cursor import Cursor
 from penstock.formats.avro.ops import Op
 from penstock.formats.avro.spans import Span
 from penstock.rows import Mask, Numbers

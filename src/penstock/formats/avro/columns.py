@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.avro.blocks import FEW
 from penstock.formats.avro.bytes import Bad, Bytes
-from penstock.formats.avro.cursor import BEFORE, Buffer, Cursor
+from penstock.formats.cursor import BEFORE, Buffer, Cursor
 from penstock.formats.avro.nested import Record
 from penstock.formats.contract import Decoded
 from penstock.formats.framed_columns import buffers_of

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.avro.bytes import Bad, Bytes
-from penstock.formats.avro.cursor import Cursor
+from penstock.formats.cursor import Cursor
 from penstock.formats.avro.ops import Op, bitmap, within
 from penstock.formats.avro.spans import Span
 from penstock.rows import Numbers
@@ -115,7 +115,7 @@ class Floating(Number):
 
     def numbers(self, at: Cursor) -> Any:
         places = at.step(self.smallest)
-        return (at.buffer.doubles() if self.double else at.buffer.floats())[places]
+        return at.buffer.values("<f8" if self.double else "<f4")[places]
 
     def one(self, data: Bytes) -> Any:
         return data.float64() if self.double else data.float32()
@@ -157,7 +157,7 @@ class Digits(Number):
         unsure = (size < 1) | (size > 8)
         at.mark(unsure)
         shift = np.where(unsure, 0, 8 * (8 - size))
-        value = (at.buffer.numbers()[begin + size - 8].astype(np.int64) << shift) >> shift
+        value = (at.buffer.values(">i8")[begin + size - 8].astype(np.int64) << shift) >> shift
         value[unsure] = 0
         if self.limit < 2**63:
             within(at, value, 1 - self.limit, self.limit - 1)

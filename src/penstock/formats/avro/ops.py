@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.avro.bytes import Bytes
-from penstock.formats.avro.cursor import Cursor
+from penstock.formats.cursor import Cursor
 from penstock.rows import Numbers
 
 

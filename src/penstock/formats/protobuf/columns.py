@@ -1,4 +1,7 @@
-"""The Protobuf decoder: whole columns by ptars, of bytes that Google's runtime has read and written anew.
+"""The Protobuf decoder: whole columns at once, in one of two ways.
+
+Messages in their usual form, nearly all, are read straight from their bytes (usual.py). All others, and those of
+schemas that are not read so, go through Google's runtime and ptars.
 
 Google's runtime decides what a message is: the messages of a step are put behind one another, as one message that
 repeats them, and it reads them at one stroke, without a Python object for each. What it writes back is the plainest
@@ -18,6 +21,7 @@ import pyarrow.compute as pc
 from penstock.formats.arrow_nulls import filled, needs_filling
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
+from penstock.formats.framed_columns import buffers_of
 from penstock.formats.protobuf.indexes import Indexes
 from penstock.formats.protobuf.joined import Joined
 from penstock.formats.protobuf.messages import Messages, batch_class
@@ -25,6 +29,8 @@ from penstock.formats.protobuf.readers import Flaw, columns_of, read_struct
 from penstock.formats.protobuf.shadow import MESSAGE, Shadow, add
 from penstock.formats.protobuf.types import is_map
 from penstock.formats.protobuf.unsound import missing, reason, unknown_of
+from penstock.formats.protobuf.usual import Usual, nulled, payloads
+from penstock.formats.protobuf.wire import wire_of
 from penstock.formats.types import Field
 from penstock.rows import Numbers, Verdict
 
@@ -69,6 +75,13 @@ class ProtobufDecoder:
         self._read = columns_of(shadow, row, fields, message, readers)
         add(batch, 1, MESSAGE, of=str(row.name), repeated=True, presence=False)
         self._handler = shadow.handler(str(batch.name)) if row.field else None
+        wire = wire_of(message, shadow, row) if row.field and (not framed or self.head) else None
+        self.usual = Usual(wire, self.head) if wire else None
+
+    @property
+    def head(self) -> bytes:
+        """What payloads of this message begin with; nothing where it cannot be told, or they are not framed."""
+        return self.indexes.head if self.indexes else b""
 
     def looks(self) -> bool:
         """Is this step to be looked through for what the schema does not name? It must be where a value that the schema
@@ -80,18 +93,52 @@ class ProtobufDecoder:
         """Decode every payload; `data` has a row for each, null where there is a verdict."""
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-        steps = [Step(self, part, first) for first, part in _parts(values)]
-        parts = [step.run() for step in steps]
-        if len(parts) != 1:
-            empty = pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in self.nullable], schema=self.nullable)
-            parts = [pa.concat_batches([empty, *parts])]
-        verdicts = [verdict for step in steps for verdict in sorted(step.verdicts)]
+        if values.null_count:
+            return self._together([self._by_google(part, first) for first, part in _slices(values)])
+        return self.decode_spans(*buffers_of(values))
+
+    def decode_spans(self, data: Any, starts: Numbers, ends: Numbers) -> Decoded:
+        """The payloads at these places of `data`, which come one behind the other."""
+        pieces = (slice(first, last) for first, last in _steps(ends - starts))
+        return self._together([self._step(data, starts[one], ends[one], one.start) for one in pieces])
+
+    def _step(self, data: Any, starts: Numbers, ends: Numbers, first: int) -> Decoded:
+        if self.usual is None or not self.usual.pays(len(starts)):
+            return self._by_google(payloads(data, starts, ends), first)
+        rows, odd = self.usual.read(data, starts, ends)
+        arrays, flaws = self._columns(rows)
+        odd[[flaw.row for flaw in flaws]] = True
+        made = pa.RecordBatch.from_arrays(arrays, schema=self.nullable)
+        if not odd.any():
+            return Decoded(made, [], {})
+        places = np.flatnonzero(odd)
+        rest = Step(self, payloads(data, starts[places], ends[places]), look=True)
+        more = rest.run()
+        verdicts = [each._replace(row=first + int(places[each.row])) for each in sorted(rest.verdicts)]
+        if len(verdicts) == len(places):
+            made = pa.RecordBatch.from_arrays([nulled(array, odd) for array in arrays], schema=self.nullable)
+        else:
+            at = np.arange(len(starts))
+            at[places] = len(starts) + np.arange(len(places))
+            made = pa.concat_batches([made, more]).take(pa.array(at))
+        return Decoded(made, verdicts, rest.unknown)
+
+    def _by_google(self, values: pa.Array, first: int) -> Decoded:
+        step = Step(self, values)
+        made = step.run()
+        return Decoded(made, [each._replace(row=first + each.row) for each in sorted(step.verdicts)], step.unknown)
+
+    def _together(self, steps: list[Decoded]) -> Decoded:
+        if len(steps) == 1:
+            return steps[0]
+        empty = pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in self.nullable], schema=self.nullable)
         unknown: dict[str, int] = {}
         for step in steps:
             for name, count in step.unknown.items():
                 if name in unknown or len(unknown) < MAX_NAMES:
                     unknown[name] = unknown.get(name, 0) + count
-        return Decoded(parts[0], verdicts, unknown)
+        verdicts = [verdict for step in steps for verdict in step.verdicts]
+        return Decoded(pa.concat_batches([empty, *(step.data for step in steps)]), verdicts, unknown)
 
     def columns_from(self, data: bytes, count: int) -> tuple[list[pa.Array], list[Flaw]]:
         """The columns of messages that Google's runtime wrote, as one that repeats them."""
@@ -99,6 +146,9 @@ class ProtobufDecoder:
             return read_struct(self._read, pa.nulls(count))
         rows = self._handler.array_to_record_batch(pa.array([data], pa.binary())).column(0).values
         assert len(rows) == count
+        return self._columns(rows)
+
+    def _columns(self, rows: pa.StructArray) -> tuple[list[pa.Array], list[Flaw]]:
         arrays, flaws = read_struct(self._read, rows)
         pairs = zip(arrays, self.fields, self._to_fill, strict=True)
         return [filled(array, field) if to_fill else array for array, field, to_fill in pairs], flaws
@@ -107,8 +157,9 @@ class ProtobufDecoder:
 class Step:
     """A few thousand payloads and what became of each."""
 
-    def __init__(self, decoder: ProtobufDecoder, values: pa.Array, first: int) -> None:
-        self.decoder, self.values, self.first = decoder, values, first
+    def __init__(self, decoder: ProtobufDecoder, values: pa.Array, *, look: bool = False) -> None:
+        self.decoder, self.values, self.look = decoder, values, look
+        """`look`: for what the schema does not name, in any case. Payloads that are odd are few, and may hold it."""
         self.verdicts: list[Verdict] = []
         self.unknown: dict[str, int] = {}
         self._parts: list[tuple[Numbers, pa.RecordBatch]] = []
@@ -146,7 +197,7 @@ class Step:
         if self.decoder.has_required and not batch.IsInitialized():
             self._without(rows, joined.without(refused), self._incomplete(rows, batch))
             return
-        if not self.decoder.looks() and self._keep(rows, batch.SerializePartialToString(deterministic=True)):
+        if not (self.look or self.decoder.looks()) and self._keep(rows, batch.SerializePartialToString(deterministic=True)):
             return
         joined = joined.without(refused)
         batch.DiscardUnknownFields()
@@ -191,7 +242,7 @@ class Step:
         for place, one in enumerate(self.decoder.many.FromString(joined.data).rows):
             if pointer := next(unknown_of(one), None):
                 why = f"Schema {self.decoder.writer.id} does not name the field of this number, or its value."
-                self.verdicts.append(Verdict(self.first + int(rows[place]), "unknown_field", pointer, why))
+                self.verdicts.append(Verdict(int(rows[place]), "unknown_field", pointer, why))
                 found.append(place)
         return found
 
@@ -230,20 +281,25 @@ class Step:
         return batch.take(pa.array(places, mask=places < 0))
 
     def _out(self, row: int, field: str | None, why: str) -> None:
-        self.verdicts.append(Verdict(self.first + row, "bad_payload", field, why))
+        self.verdicts.append(Verdict(row, "bad_payload", field, why))
 
 
-def _parts(values: pa.Array) -> Iterator[tuple[int, pa.Array]]:
-    """The payloads of each step, bounded by rows and by bytes."""
-    sizes = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+def _steps(sizes: Numbers) -> Iterator[tuple[int, int]]:
+    """First and last payload of each step, bounded by rows and by bytes."""
     ends = np.cumsum(sizes, dtype=np.int64)
     first = 0
-    while first < len(values):
+    while first < len(sizes):
         before = int(ends[first - 1]) if first else 0
         last = int(np.searchsorted(ends, before + STEP_BYTES, "right"))
-        last = max(first + 1, min(first + STEP_ROWS, last, len(values)))
-        yield first, values.slice(first, last - first)
+        last = max(first + 1, min(first + STEP_ROWS, last, len(sizes)))
+        yield first, last
         first = last
+
+
+def _slices(values: pa.Array) -> Iterator[tuple[int, pa.Array]]:
+    """The payloads of each step."""
+    sizes = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+    yield from ((first, values.slice(first, last - first)) for first, last in _steps(sizes))
 
 
 def may_turn_unknown(field: FieldDescriptor) -> bool:

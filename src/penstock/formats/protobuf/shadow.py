@@ -36,6 +36,11 @@ class Shadow:
         made: DescriptorProto = self.file.message_type.add(name=f"M{len(self.file.message_type)}")
         return made
 
+    def named(self, name: str) -> DescriptorProto:
+        """The message of this name, as a field's `type_name` writes it."""
+        found: DescriptorProto = next(each for each in self.file.message_type if name == f".{PACKAGE}.{each.name}")
+        return found
+
     def handler(self, name: str) -> Any:
         """What decodes the message of this name."""
         from ptars import PtarsConfig

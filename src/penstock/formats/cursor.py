@@ -1,7 +1,8 @@
 """Where each record of a batch is being read: one cursor a record, all of them moved at once.
 
 A record that cannot be read on is marked odd and its cursor put at its end: what is read there is worth nothing and is
-looked at again, record by record (bytes.py). Cursors never leave their record: nothing is read beyond its bytes.
+looked at again, record by record (avro/bytes.py, protobuf/columns.py). Cursors never leave their record: nothing is
+read beyond its bytes.
 """
 
 from __future__ import annotations
@@ -34,19 +35,9 @@ class Buffer:
     def __init__(self, data: Bytes) -> None:
         self.bytes = np.zeros(BEFORE + len(data) + BEHIND, dtype=np.uint8)
         self.bytes[BEFORE : BEFORE + len(data)] = data
-        self.words: Words = self._at("<u8")
+        self.words: Words = self.values("<u8")
 
-    def doubles(self) -> Any:
-        return self._at("<f8")
-
-    def floats(self) -> Any:
-        return self._at("<f4")
-
-    def numbers(self) -> Any:
-        """Big-endian, as decimals are written."""
-        return self._at(">i8")
-
-    def _at(self, kind: str) -> Any:
+    def values(self, kind: str) -> Any:
         """At each byte the value that begins there."""
         dtype = np.dtype(kind)
         return np.ndarray((len(self.bytes) - dtype.itemsize + 1,), dtype, self.bytes, strides=(1,))
@@ -74,6 +65,13 @@ class Cursor:
             self.odd[self.rows[wrong]] = True
             self.at[wrong] = self.end[wrong]
 
+    def sees(self, tag: bytes) -> Mask:
+        """Which records go on with these bytes."""
+        has: Mask = self.at < self.end
+        for place, byte in enumerate(tag):
+            has &= self.buffer.bytes[self.at + place if place else self.at] == byte
+        return has
+
     def step(self, count: Numbers | int) -> Numbers:
         """Move on by so many bytes; where the cursors were. A record that has not so many is odd."""
         at = self.at
@@ -85,20 +83,23 @@ class Cursor:
         return at
 
     def long(self) -> Numbers:
-        """A number of variable length from each record."""
+        """A number of variable length from each record, the sign in its lowest bit."""
+        return unzigzag(self.varint())
+
+    def varint(self) -> Words:
+        """A number of variable length from each record: seven bits to a byte, the lowest first."""
         first = self.buffer.bytes[self.at]
         if first.size == 0 or int(first.max()) < 0x80:
             self.step(1)
-            small = first.astype(np.int64)
-            return np.asarray((small >> 1) ^ -(small & 1))
+            return first.astype(np.uint64)
         return self._many()
 
-    def _many(self) -> Numbers:
+    def _many(self) -> Words:
         word = self.buffer.words[self.at]
         stop = ~word & _STOP
         low = stop & (~stop + ONE)
         mask = low | (low - ONE)
-        value = word & mask & _SEVEN
+        value: Words = word & mask & _SEVEN
         for keep, move, shift in _PACK:
             value = (value & keep) | ((value & move) >> shift)
         size = (np.bitwise_count(mask) >> 3).astype(np.int64)
@@ -106,8 +107,7 @@ class Cursor:
         if endless.any():
             self._longest(value, size, endless)
         self.step(size)
-        number: Numbers = ((value >> ONE) ^ (~(value & ONE) + ONE)).view(np.int64)
-        return number
+        return value
 
     def _longest(self, value: Words, size: Numbers, which: Mask) -> None:
         """The ninth and tenth byte, of those that have them. More bytes, or more bits than 64, are odd."""
@@ -123,8 +123,11 @@ class Cursor:
         self.mark(wrong)
 
     def sized(self) -> tuple[Numbers, Numbers]:
-        """The bytes of a text or a blob: where they begin, and how many they are."""
-        size = self.long()
+        """The bytes of a text or a blob, their number before them as Avro writes it: where they begin, how many."""
+        return self.spans(self.long())
+
+    def spans(self, size: Numbers) -> tuple[Numbers, Numbers]:
+        """So many bytes of each record: where they begin, and how many they are. One that has not so many is odd."""
         wrong = (size < 0) | (size > self.end - self.at)
         if wrong.any():
             self.mark(wrong)
@@ -132,3 +135,9 @@ class Cursor:
         at = self.at
         self.at = at + size
         return at, size
+
+
+def unzigzag(value: Words) -> Numbers:
+    """Numbers whose sign stands in the lowest bit."""
+    number: Numbers = ((value >> ONE) ^ (~(value & ONE) + ONE)).view(np.int64)
+    return number
