@@ -72,6 +72,10 @@ class Cursor:
             has &= self.buffer.bytes[self.at + place if place else self.at] == byte
         return has
 
+    def skip(self, count: int) -> None:
+        """Move on by so many bytes that were seen. What is read next finds out whether they were the record's own."""
+        self.at = self.at + count
+
     def step(self, count: Numbers | int) -> Numbers:
         """Move on by so many bytes; where the cursors were. A record that has not so many is odd."""
         at = self.at

@@ -50,35 +50,40 @@ class TopicDecoder:
         self.known = {number: writer for (name, number), writer in bound.reader.writers.items() if name == topic}
         self.refused = dict(bound.refused)
         self._ids = np.array(sorted({*self.known, *bound.missing, *self.refused}), dtype=np.int64)
+        self._newest: Frames | None = None
 
     def strange(self, values: pa.Array) -> Numbers:
         """One row for each id that nobody has looked up yet."""
         if self.bound.closed or self.options.framing == "bare":
             return np.empty(0, dtype=np.int64)
-        ids = Frames(values, self.options).ids
-        found, first = np.unique(ids, return_index=True)
-        new = (found >= 0) & ~np.isin(found, self._ids)
-        rows: Numbers = first[new]
+        found, first = self._frames(values).present()
+        rows: Numbers = first[~np.isin(found, self._ids)]
         return rows
 
     def unread(self, values: pa.Array) -> Decoded:
         """These values as records whose schema nobody knows: the pass that met them is void, and comes again."""
-        ids = Frames(values, self.options).ids
+        ids = self._frames(values).ids
         verdicts = [unknown(row, int(number)) for row, number in enumerate(ids)]
         return Decoded(self._nulls(len(values)), verdicts, {}, _ids(ids))
 
     def decode(self, values: pa.Array) -> Decoded:
-        frames = Frames(values, self.options)
+        frames = self._frames(values)
         verdicts = list(frames.verdicts())
         groups: list[tuple[Numbers, pa.RecordBatch]] = []
         seen: dict[str, int] = {}
-        for number in frames.present():
-            rows = np.flatnonzero(frames.ids == number)
+        for number in frames.present()[0].tolist():
+            rows = frames.of(number)
             data = self._group(number, rows, frames, verdicts, seen)
             if data is not None:
                 groups.append((rows, data))
         ids = None if self.options.framing == "bare" else _ids(frames.ids)
         return Decoded(self._together(groups, len(frames)), verdicts, seen, ids)
+
+    def _frames(self, values: pa.Array) -> Frames:
+        """The frames of these values. They are asked for twice: by `strange`, then by `decode`."""
+        if self._newest is None or self._newest.given is not values:
+            self._newest = Frames(values, self.options)
+        return self._newest
 
     def _group(
         self, number: int, rows: Numbers, frames: Frames, verdicts: list[Verdict], seen: dict[str, int]
@@ -123,6 +128,7 @@ class Frames:
     """The values of a batch, each split into its schema id and its payload."""
 
     def __init__(self, values: pa.Array, options: RegistryDecode) -> None:
+        self.given = values
         self.values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         self.options = options
         self.bare = options.framing == "bare"
@@ -141,21 +147,24 @@ class Frames:
         usable = ~self.null & ~self.too_large & (self.sizes >= self.head)
         if self.bare:
             return np.where(usable, BARE, -2)
+        if len(self.data) < FRAME:
+            return np.full(len(self), -2, dtype=np.int64)
         at = np.where(usable, self.starts, 0)
-        usable &= self._byte(at) == 0
-        number = np.zeros(len(self), dtype=np.int64)
-        for place in range(1, FRAME):
-            number = (number << 8) | self._byte(at + place)
-        usable &= number < 2**31  # ids are Java's integers
+        number = np.ndarray((len(self.data) - 3,), ">u4", self.data, strides=(1,))[at + 1].astype(np.int64)
+        usable &= (self.data[at] == 0) & (number < 2**31)  # ids are Java's integers
         return np.where(usable, number, -2)
 
-    def _byte(self, at: Numbers) -> Numbers:
-        if not len(self.data):
-            return np.zeros(len(at), dtype=np.int64)
-        return np.take(self.data, at, mode="clip").astype(np.int64)
+    def present(self) -> tuple[Numbers, Numbers]:
+        """The ids that there are, and the first row of each."""
+        if len(self.ids) and self.ids[0] >= BARE and (self.ids == self.ids[0]).all():
+            return self.ids[:1], np.zeros(1, dtype=np.int64)
+        found, first = np.unique(self.ids, return_index=True)
+        there = found != -2
+        return found[there], first[there]
 
-    def present(self) -> list[int]:
-        return [int(number) for number in np.unique(self.ids) if number != -2]
+    def of(self, number: int) -> Numbers:
+        """The rows of this id."""
+        return np.flatnonzero(self.ids == number)
 
     def decoded(self, decoder: Decoder, rows: Numbers) -> Decoded:
         """What this decoder makes of the payloads of these rows; one that can is spared a copy of them."""

@@ -232,23 +232,32 @@ ODD = (
 """Lengths of 2 GB and more, numbers without end, groups, texts that are none, unknown fields."""
 
 
-def random_schema(rand: random.Random) -> str:
-    """A schema of a random message, as the compiled form that stands for its text."""
+LABELS: dict[str, tuple[int, ...]] = {"proto3": (1, 1, 3), "proto2": (1, 1, 2, 3)}
+SINGLE: dict[str, tuple[int, ...]] = {"proto3": (1,), "proto2": (1,)}
+
+
+def random_schema(rand: random.Random, *, labels: dict[str, tuple[int, ...]] | None = None) -> str:
+    """A schema of a random message, as the compiled form that stands for its text.
+
+    `labels`: of fields, by the schema's syntax: 1 optional, 2 required, 3 repeated.
+    """
     from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
     file = FileDescriptorProto(name="random.proto", package="random", syntax=rand.choice(("proto2", "proto3")))
-    made = [_random_message(file, f"M{number}", rand) for number in range(rand.randrange(3))]
-    _random_message(file, "Row", rand, made)
+    chosen = (labels or LABELS)[file.syntax]
+    made = [_random_message(file, f"M{number}", rand, chosen) for number in range(rand.randrange(3))]
+    _random_message(file, "Row", rand, chosen, made)
     file.message_type.insert(0, file.message_type.pop())
     return base64.b64encode(FileDescriptorSet(file=[file]).SerializeToString()).decode()
 
 
-def _random_message(file: Any, name: str, rand: random.Random, inner: list[str] | None = None) -> str:
+def _random_message(
+    file: Any, name: str, rand: random.Random, labels: tuple[int, ...], inner: list[str] | None = None
+) -> str:
     message = file.message_type.add(name=name)
     kinds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 18, *([11, 11, 11] if inner else [])]
     for place, number in enumerate(rand.sample([*range(1, 40), 300, 20_000, (1 << 29) - 1], rand.randrange(1, 12))):
         kind = rand.choice(kinds)
-        labels = (1, 1, 3) if file.syntax == "proto3" else (1, 1, 2, 3)
         field = message.field.add(name=f"f{place}", number=number, type=kind, label=rand.choice(labels))
         if kind == 11:
             field.type_name = f".random.{rand.choice(inner or [])}"

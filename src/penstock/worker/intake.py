@@ -52,17 +52,18 @@ class FromSource:
             if void and not self.weighed:
                 continue
             for source in by_partition(self._with_topic(batch), "topic", "partition"):
+                values = source["value"]
                 if isinstance(decoder, DecoderByTopic):
                     one = decoder.of_topic(source["topic"][0].as_py())
-                    strange = one.strange(source["value"])
+                    strange = one.strange(values)
                     void |= len(strange) > 0
                     if len(strange):
                         told = source.take(pa.array(strange))
                         yield _decoded(told, one.unread(told["value"]))
                     if not void:
-                        yield _decoded(source, one.decode(source["value"]))
+                        yield _decoded(source, one.decode(values))
                 else:
-                    yield _decoded(source, decoder.decode(source["value"]))
+                    yield _decoded(source, decoder.decode(values))
 
     def _large(self, batch: pa.RecordBatch) -> int:
         """How many of these records are large."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.avro.blocks import FEW
 from penstock.formats.avro.bytes import Bad, Bytes
-from penstock.formats.cursor import BEFORE, Buffer, Cursor
 from penstock.formats.avro.nested import Record
 from penstock.formats.contract import Decoded
+from penstock.formats.cursor import BEFORE, Buffer, Cursor
 from penstock.formats.framed_columns import buffers_of
 from penstock.formats.types import Field
 from penstock.rows import Numbers, Verdict

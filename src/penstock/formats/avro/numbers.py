@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.avro.bytes import Bad, Bytes
-from penstock.formats.cursor import Cursor
 from penstock.formats.avro.ops import Op, bitmap, within
 from penstock.formats.avro.spans import Span
+from penstock.formats.cursor import Cursor
 from penstock.rows import Numbers
 
 INT32 = (-(2**31), 2**31 - 1)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.avro.bytes import Bad, Bytes
-from penstock.formats.cursor import Cursor
 from penstock.formats.avro.ops import Op, bitmap, within
+from penstock.formats.cursor import Cursor
 from penstock.rows import Numbers
 
 

@@ -1,12 +1,7 @@
 """The Protobuf decoder: whole columns at once, in one of two ways.
 
 Messages in their usual form, nearly all, are read straight from their bytes (usual.py). All others, and those of
-schemas that are not read so, go through Google's runtime and ptars.
-
-Google's runtime decides what a message is: the messages of a step are put behind one another, as one message that
-repeats them, and it reads them at one stroke, without a Python object for each. What it writes back is the plainest
-form of the same values: every field once, oneofs decided, maps without doubles, nothing unknown. Only that reaches the
-quick decoder, whose columns are then those of Google's runtime, whatever came in.
+schemas that are not read so, go through Google's runtime and ptars (step.py), which decide what they are.
 """
 
 from __future__ import annotations
@@ -23,16 +18,15 @@ from penstock.formats.arrow_types import to_arrow
 from penstock.formats.contract import Decoded
 from penstock.formats.framed_columns import buffers_of
 from penstock.formats.protobuf.indexes import Indexes
-from penstock.formats.protobuf.joined import Joined
 from penstock.formats.protobuf.messages import Messages, batch_class
 from penstock.formats.protobuf.readers import Flaw, columns_of, read_struct
 from penstock.formats.protobuf.shadow import MESSAGE, Shadow, add
+from penstock.formats.protobuf.step import Step
 from penstock.formats.protobuf.types import is_map
-from penstock.formats.protobuf.unsound import missing, reason, unknown_of
 from penstock.formats.protobuf.usual import Usual, nulled, payloads
 from penstock.formats.protobuf.wire import wire_of
 from penstock.formats.types import Field
-from penstock.rows import Numbers, Verdict
+from penstock.rows import Numbers
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -112,7 +106,8 @@ class ProtobufDecoder:
         if not odd.any():
             return Decoded(made, [], {})
         places = np.flatnonzero(odd)
-        rest = Step(self, payloads(data, starts[places], ends[places]), look=True)
+        few = [data[starts[place] : ends[place]].tobytes() for place in places]
+        rest = Step(self, pa.array(few, pa.binary()), look=True)
         more = rest.run()
         verdicts = [each._replace(row=first + int(places[each.row])) for each in sorted(rest.verdicts)]
         if len(verdicts) == len(places):
@@ -129,15 +124,15 @@ class ProtobufDecoder:
         return Decoded(made, [each._replace(row=first + each.row) for each in sorted(step.verdicts)], step.unknown)
 
     def _together(self, steps: list[Decoded]) -> Decoded:
-        if len(steps) == 1:
-            return steps[0]
-        empty = pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in self.nullable], schema=self.nullable)
         unknown: dict[str, int] = {}
         for step in steps:
             for name, count in step.unknown.items():
                 if name in unknown or len(unknown) < MAX_NAMES:
                     unknown[name] = unknown.get(name, 0) + count
         verdicts = [verdict for step in steps for verdict in step.verdicts]
+        if len(steps) == 1:
+            return Decoded(steps[0].data, verdicts, unknown)
+        empty = pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in self.nullable], schema=self.nullable)
         return Decoded(pa.concat_batches([empty, *(step.data for step in steps)]), verdicts, unknown)
 
     def columns_from(self, data: bytes, count: int) -> tuple[list[pa.Array], list[Flaw]]:
@@ -152,136 +147,6 @@ class ProtobufDecoder:
         arrays, flaws = read_struct(self._read, rows)
         pairs = zip(arrays, self.fields, self._to_fill, strict=True)
         return [filled(array, field) if to_fill else array for array, field, to_fill in pairs], flaws
-
-
-class Step:
-    """A few thousand payloads and what became of each."""
-
-    def __init__(self, decoder: ProtobufDecoder, values: pa.Array, *, look: bool = False) -> None:
-        self.decoder, self.values, self.look = decoder, values, look
-        """`look`: for what the schema does not name, in any case. Payloads that are odd are few, and may hold it."""
-        self.verdicts: list[Verdict] = []
-        self.unknown: dict[str, int] = {}
-        self._parts: list[tuple[Numbers, pa.RecordBatch]] = []
-
-    def run(self) -> pa.RecordBatch:
-        """One row per payload, in order; null where there is a verdict."""
-        rows, bodies = self._bodies()
-        if len(rows):
-            self._read(rows, Joined(bodies))
-        return self._in_order()
-
-    def _bodies(self) -> tuple[Numbers, pa.Array]:
-        """The messages without their indexes, and which payloads they are."""
-        rows = np.arange(len(self.values))
-        values = self.values
-        if values.null_count:
-            for row in np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False)):
-                self._out(int(row), None, "The record has no payload.")
-            rows, values = rows[values.is_valid().to_numpy(zero_copy_only=False)], values.drop_null()
-        if self.decoder.indexes is None:
-            return rows, values
-        bodies, wrong = self.decoder.indexes.stripped(values)
-        for place, why in wrong.items():
-            self._out(int(rows[place]), None, why)
-        return np.delete(rows, list(wrong)), bodies
-
-    def _read(self, rows: Numbers, joined: Joined) -> None:
-        """Decode these messages. What cannot be is judged, and the rest decoded without it."""
-        batch, refused = joined.parsed(self.decoder.many)
-        for place in refused:
-            self._out(int(rows[place]), *self._judged(joined.body(place)))
-        rows = np.delete(rows, refused)
-        if not len(rows):
-            return
-        if self.decoder.has_required and not batch.IsInitialized():
-            self._without(rows, joined.without(refused), self._incomplete(rows, batch))
-            return
-        if not (self.look or self.decoder.looks()) and self._keep(rows, batch.SerializePartialToString(deterministic=True)):
-            return
-        joined = joined.without(refused)
-        batch.DiscardUnknownFields()
-        data = batch.SerializePartialToString(deterministic=True)
-        if len(data) != len(joined.data) and self._lessened(joined, data):
-            self.decoder.saw_unknown = True
-            if self.decoder.rejecting:
-                self._without(rows, joined, self._with_unknown(rows, joined))
-                return
-            self._count_unknown(joined)
-        if not self._keep(rows, data):
-            raise AssertionError("ptars refuses what Google's runtime wrote")
-
-    def _lessened(self, joined: Joined, data: bytes) -> bool:
-        """Was there anything unknown in these messages?"""
-        return bool(self.decoder.many.FromString(joined.data).ByteSize() != len(data))
-
-    def _judged(self, body: bytes) -> tuple[str | None, str]:
-        """What is wrong with a message that was refused; it may be sound alone, but too deep as part of another."""
-        from google.protobuf.message import DecodeError
-
-        try:
-            self.decoder.one.FromString(body)
-        except DecodeError:
-            return reason(self.decoder.message, body)
-        return None, "Unknown groups are nested too deep in it."
-
-    def _without(self, rows: Numbers, joined: Joined, bad: list[int]) -> None:
-        """Decode the others."""
-        if len(bad) < len(rows):
-            self._read(np.delete(rows, bad), joined.without(bad))
-
-    def _incomplete(self, rows: Numbers, batch: Any) -> list[int]:
-        found = [place for place, one in enumerate(batch.rows) if not one.IsInitialized()]
-        for place in found:
-            pointer = missing(batch.rows[place])
-            self._out(int(rows[place]), pointer, "A required field is missing.")
-        return found
-
-    def _with_unknown(self, rows: Numbers, joined: Joined) -> list[int]:
-        found = []
-        for place, one in enumerate(self.decoder.many.FromString(joined.data).rows):
-            if pointer := next(unknown_of(one), None):
-                why = f"Schema {self.decoder.writer.id} does not name the field of this number, or its value."
-                self.verdicts.append(Verdict(int(rows[place]), "unknown_field", pointer, why))
-                found.append(place)
-        return found
-
-    def _count_unknown(self, joined: Joined) -> None:
-        for one in self.decoder.many.FromString(joined.data).rows:
-            for pointer in set(unknown_of(one)):
-                self.unknown[pointer[1:]] = self.unknown.get(pointer[1:], 0) + 1
-
-    def _keep(self, rows: Numbers, data: bytes) -> bool:
-        """Take the columns of these messages. False where the quick decoder cannot read them: it knows no groups, and
-        unknown ones are allowed."""
-        try:
-            arrays, flaws = self.decoder.columns_from(data, len(rows))
-        except ValueError:
-            return False
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self.decoder.nullable)
-        if flaws:
-            first = {flaw.row: flaw for flaw in reversed(flaws)}
-            for place, flaw in first.items():
-                self._out(int(rows[place]), flaw.path, flaw.detail)
-            keep = np.delete(np.arange(len(rows)), list(first))
-            rows, batch = rows[keep], batch.take(pa.array(keep))
-        self._parts.append((rows, batch))
-        return True
-
-    def _in_order(self) -> pa.RecordBatch:
-        schema = self.decoder.nullable
-        if not self._parts:
-            return pa.RecordBatch.from_arrays([pa.nulls(len(self.values), one.type) for one in schema], schema=schema)
-        batch = pa.concat_batches([part for _, part in self._parts]) if len(self._parts) > 1 else self._parts[0][1]
-        rows = np.concatenate([rows for rows, _ in self._parts])
-        if len(rows) == len(self.values):
-            return batch if (rows[1:] > rows[:-1]).all() else batch.take(pa.array(np.argsort(rows)))
-        places = np.full(len(self.values), -1, np.int64)
-        places[rows] = np.arange(len(rows))
-        return batch.take(pa.array(places, mask=places < 0))
-
-    def _out(self, row: int, field: str | None, why: str) -> None:
-        self.verdicts.append(Verdict(row, "bad_payload", field, why))
 
 
 def _steps(sizes: Numbers) -> Iterator[tuple[int, int]]:

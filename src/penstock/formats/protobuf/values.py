@@ -29,9 +29,8 @@ class Kind(NamedTuple):
     fixed: str = ""
     """As numpy calls it, where all have one width; else they are varints."""
     zigzag: bool = False
-    least: int | None = None
-    most: int | None = None
-    """The varints beyond are odd: Google's runtime cuts them."""
+    bounds: tuple[int, int] | None = None
+    """A varint beyond is odd: Google's runtime cuts it."""
 
 
 INT32 = (-(2**31), 2**31 - 1)
@@ -40,16 +39,16 @@ KINDS = {
     2: Kind(pa.float32(), "<f4"),
     3: Kind(pa.int64()),
     4: Kind(pa.uint64()),
-    5: Kind(pa.int32(), "", False, *INT32),
+    5: Kind(pa.int32(), bounds=INT32),
     6: Kind(pa.uint64(), "<u8"),
     7: Kind(pa.uint32(), "<u4"),
-    8: Kind(pa.bool_(), "", False, 0, 1),
-    13: Kind(pa.uint32(), "", False, 0, 2**32 - 1),
-    14: Kind(pa.int32(), "", False, *INT32),
+    8: Kind(pa.bool_(), bounds=(0, 1)),
+    13: Kind(pa.uint32(), bounds=(0, 2**32 - 1)),
+    14: Kind(pa.int32(), bounds=INT32),
     15: Kind(pa.int32(), "<i4"),
     16: Kind(pa.int64(), "<i8"),
-    17: Kind(pa.int32(), "", True, *INT32),
-    18: Kind(pa.int64(), "", True),
+    17: Kind(pa.int32(), zigzag=True, bounds=INT32),
+    18: Kind(pa.int64(), zigzag=True),
 }
 """Number of a type in a descriptor -> how it is read."""
 
@@ -64,12 +63,12 @@ class Number:
 
     def read(self, at: Cursor, tag: int, has: Mask | None) -> pa.Array:
         if has is None:
-            at.step(tag)
+            at.skip(tag)
             made = np.ascontiguousarray(self._numbers(at), dtype=self.dtype)
         else:
             places = np.flatnonzero(has)
             some = at.some(places)
-            some.step(tag)
+            some.skip(tag)
             made = np.zeros(len(at), dtype=self.dtype)
             made[places] = self._numbers(some)
             at.back(places, some)
@@ -82,8 +81,10 @@ class Number:
             return at.buffer.values(kind.fixed)[at.step(np.dtype(kind.fixed).itemsize)]
         bits = at.varint()
         value = unzigzag(bits) if kind.zigzag else bits if kind.arrow == pa.uint64() else bits.view(np.int64)
-        if kind.most is not None and len(value) and (value.min() < kind.least or value.max() > kind.most):
-            at.mark((value < kind.least) | (value > kind.most))
+        if kind.bounds is not None and len(value):
+            least, most = kind.bounds
+            if int(value.min()) < least or int(value.max()) > most:
+                at.mark((value < least) | (value > most))
         if self.named is not None:
             at.mark(~np.isin(value, self.named))
         return value
@@ -101,6 +102,8 @@ class Span:
         made = _taken(at, begin, size, valid)
         if not self.text:
             return made
+        if _is_ascii(made):
+            return pa.Array.from_buffers(pa.string(), len(made), made.buffers())
         try:
             return made.cast(pa.string())
         except pa.ArrowInvalid:
@@ -127,11 +130,11 @@ class Inner:
 def _spans(at: Cursor, tag: int, has: Mask | None) -> tuple[Numbers, Numbers]:
     """Where the bytes of each value begin, and how many they are; none where there is no value."""
     if has is None:
-        at.step(tag)
+        at.skip(tag)
         return at.spans(at.varint().view(np.int64))
     places = np.flatnonzero(has)
     some = at.some(places)
-    some.step(tag)
+    some.skip(tag)
     begin, size = at.at.copy(), np.zeros(len(at), dtype=np.int64)
     begin[places], size[places] = some.spans(some.varint().view(np.int64))
     at.back(places, some)
@@ -153,6 +156,12 @@ def _taken(at: Cursor, begin: Numbers, size: Numbers, valid: pa.Buffer | None) -
 def _bits(has: Mask | None, presence: bool) -> pa.Buffer | None:
     """Arrow's bits for what is not null; None where nothing is."""
     return pa.py_buffer(np.packbits(has, bitorder="little")) if presence and has is not None else None
+
+
+def _is_ascii(made: pa.Array) -> bool:
+    """All of them, without exception: then they are text. Found in a tenth of the time that UTF-8 takes."""
+    data = made.buffers()[2]
+    return data is None or not data.size or int(np.frombuffer(data, dtype=np.uint8).max()) < 0x80
 
 
 def _is_text(value: bytes) -> bool:

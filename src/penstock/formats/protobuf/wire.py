@@ -90,7 +90,7 @@ def _reading(field: FieldDescriptor, shadow: Shadow, wanted: Any, level: int) ->
         if wanted is not None and wanted.type != MESSAGE:
             return None
         inner = wire_of(field.message_type, shadow, shadow.named(wanted.type_name) if wanted else None, level + 1)
-        return inner and Inner(inner.columns, wanted is not None)
+        return None if inner is None else Inner(inner.columns, wanted is not None)
     if field.type in (STRING, BYTES):
         return Span(presence, text=field.type == STRING)
     if field.type not in KINDS:
