@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.engine import archive, collector, jars, java, sockets
+from penstock.engine import archive, collector, compiler, jars, java, sockets
 from penstock.engine import jvm as jvms
 from penstock.engine.jvm import Jvm, JvmEnded
 from penstock.errors import SetupFailed
@@ -74,7 +74,7 @@ def defaults(cores: int | None = None) -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",  # the default runs 50 tasks to read a small table
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "16000",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
         **{f"spark.executorEnv.MALLOC_{name}": str(size) for name, size in ALLOCATING.items()},
         CHECKPOINT_MANAGER: ON_DISK,
@@ -167,7 +167,8 @@ def _java_options(settings: dict[str, str], log: Path) -> str:
     # Derby, the catalog's own store, would leave a log where the process stands; a path with a blank would not do
     own = f"-Dlog4j2.configurationFile={config.as_uri()} -Dderby.stream.error.file={os.devnull}"
     given = settings.get("spark.driver.extraJavaOptions", "")
-    return " ".join(filter(None, [own, collector.java_options(settings), archive.java_options(), given]))
+    ours = [collector.java_options(settings), compiler.java_options(settings), archive.java_options()]
+    return " ".join(filter(None, [own, *ours, given]))
 
 
 @contextmanager
