@@ -119,7 +119,7 @@ class ProtobufDecoder:
         return Decoded(made, verdicts, rest.unknown)
 
     def _by_google(self, values: pa.Array, first: int) -> Decoded:
-        step = Step(self, values)
+        step = Step(self, values, look=self.usual is not None)
         made = step.run()
         return Decoded(made, [each._replace(row=first + each.row) for each in sorted(step.verdicts)], step.unknown)
 

@@ -26,7 +26,7 @@ class Step:
 
     def __init__(self, decoder: ProtobufDecoder, values: pa.Array, *, look: bool = False) -> None:
         self.decoder, self.values, self.look = decoder, values, look
-        """`look`: for what the schema does not name, in any case. Payloads that are odd are few, and may hold it."""
+        """`look`: for what the schema does not name, in any case: these are few, and the usual ones read elsewhere."""
         self.verdicts: list[Verdict] = []
         self.unknown: dict[str, int] = {}
         self._parts: list[tuple[Numbers, pa.RecordBatch]] = []
