@@ -11,7 +11,7 @@ from penstock.formats.cursor import BEFORE, Buffer, Cursor
 from penstock.formats.protobuf.wire import Wire
 from penstock.rows import Mask, Numbers
 
-FEW = 32
+FEW = 100
 """With fewer payloads than this the other way is as quick."""
 MOSTLY = 4
 """Where one payload in so many is odd, looking at all of them costs more than it saves..."""
