@@ -1,6 +1,6 @@
 """How soon the JVM of a local session gives a method to its second compiler.
 
-Java has two: one that is quick, and one that makes quicker code and takes ten times as long for it. Spark's driver runs
+Java has two: one that is quick, and one that makes quicker code and takes much longer over it. Spark's driver runs
 through a great many methods, each a few thousand times in a run of minutes, and the second compiler never earns what it
 spends on them. What every record goes through is called millions of times: it gets there as well, a moment later.
 """
