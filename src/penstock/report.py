@@ -11,7 +11,7 @@ from penstock.errors import Refused, TableChanged
 from penstock.ledger.ledger import now
 from penstock.ledger.records import Intent, Manifest, Outcome
 from penstock.ledger.standing import label
-from penstock.observe.events import BatchCommitted, CodeChanged, RecordsLost, TableEvolved, UnknownFields
+from penstock.observe.events import BatchCommitted, CodeChanged, RecordsLost, TableEvolved, UnknownFields, Warned
 from penstock.plan import Plan
 from penstock.sinks.contract import Receipt, Watermarked
 from penstock.tally import Fates
@@ -126,6 +126,8 @@ def tell(plan: Plan, outcome: Outcome, manifest: Manifest) -> None:
     for sink, receipt in outcome.receipts.items():
         if receipt.added:
             plan.emit(TableEvolved(pipeline=name, sink=sink, columns=receipt.added, version=receipt.version))
+        if receipt.notice:
+            plan.emit(Warned(pipeline=name, text=f"sink {sink}: {receipt.notice}"))
     plan.emit(committed(name, outcome, files=len(written), size=sum(file.size for file in written)))
 
 

@@ -54,14 +54,38 @@ def test_a_checkpoint_is_written_when_it_is_due_and_the_commit_does_not_wait_for
     assert DeltaCommitter("lake", table).watermark(key(0).app) == 9
 
 
-def test_a_checkpoint_that_fails_costs_no_batch(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_that_fails_costs_no_batch_and_is_told_once(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.sinks.delta.upkeep.CHILD", "penstock.no_such_module")
+    monkeypatch.setattr("penstock.sinks.delta.upkeep.AGAIN_SECONDS", 0)
     committer = lake(table)
-    for number in range(6):
-        assert write(committer, number, rows(1, start=number)).how == "committed"
+    told = []
+    for number in range(8):
+        receipt = write(committer, number, rows(1, start=number))
+        assert receipt.how == "committed"
+        told += [receipt.notice] if receipt.notice else []
         assert committer.upkeep.wait(120) in (None, 1)
     assert checkpoints(table) == []
-    assert pa.table(DeltaTable(table).scan()).num_rows == 6
+    assert pa.table(DeltaTable(table).scan()).num_rows == 8
+    assert len(told) == 1, told
+    assert f"no checkpoint of the log of {table}" in told[0]
+    assert "no_such_module" in told[0]
+
+
+def test_a_checkpoint_that_fails_anew_is_told_anew(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.sinks.delta.upkeep.AGAIN_SECONDS", 0)
+    committer = grown(table, 3)
+    aside = Path(table) / "aside"
+    first = Path(table) / "_delta_log" / f"{0:020d}.json"
+    first.rename(aside)  # delta-rs cannot read the log; the committer does not need to
+    write(committer, 3, rows(1, start=6))
+    assert committer.upkeep.wait(120) == 1
+    assert "no checkpoint" in write(committer, 4, rows(1, start=8)).notice
+    committer.upkeep.wait(120)
+    aside.rename(first)
+    write(committer, 5, rows(1, start=10))
+    assert committer.upkeep.wait(120) == 0
+    assert write(committer, 6, rows(1, start=12)).notice == ""
+    assert checkpoints(table)
 
 
 def test_the_process_cleans_a_log_that_is_kept_for_a_short_time_only(table: str, spark: SparkSession) -> None:

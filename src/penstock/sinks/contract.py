@@ -98,6 +98,8 @@ class Receipt:
     """Columns that the target gained just before."""
     seconds: float = 0.0
     """How long the commit took. Sinks of one Kafka cluster are one transaction: each of them has its whole length."""
+    notice: str = ""
+    """What somebody should know of the target; the write is not affected."""
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Receipt:

@@ -113,9 +113,15 @@ def slow_state(patient: Patient) -> Iterator[Finding]:
     each = share * course.phased_seconds
     if share < SLOW_STATE_SHARE or each < SLOW_STATE_SECONDS:
         return
+    grows = growth(patient)
     yield Finding(
         f"the state lies on a slow disk: its small files take {spoken(each)} of each batch ({share:.0%})",
-        (*_course(patient, course), *_phases(course), f"the state is {patient.workplace}"),
+        (
+            *_course(patient, course),
+            *_phases(course),
+            f"the state is {patient.workplace}",
+            *(grows.evidence if grows else ()),
+        ),
         (edit(patient, "state: a folder on a local disk   (stop the pipeline, move the folder as a whole, then run)"),),
         weight=0.7,
     )

@@ -168,7 +168,9 @@ class DeltaCommitter:
         assert folder is not None
         version = self._append(folder, now, files.now(), key, told(story, key, frozen.rows), frozen.rows)
         added = tuple(field["name"] for field in frozen.target["add_columns"])
-        return None if version is None else Receipt(self.name, "committed", version, frozen.rows, added)
+        if version is None:
+            return None
+        return Receipt(self.name, "committed", version, frozen.rows, added, notice=self.upkeep.trouble())
 
     def _race(self, attempt: Callable[[Folder | None, Look | None], Done | None]) -> Done:
         """What the first attempt comes to that no other writer got ahead of."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from penstock.sinks.delta.tail import Checkpointed
 
@@ -51,7 +52,9 @@ class Upkeep:
     def __init__(self, table: str) -> None:
         self.table = table
         self._child: subprocess.Popen[bytes] | None = None
+        self._words: IO[bytes] | None = None
         self._not_before = 0.0
+        self._trouble = _Once()
 
     def see_to(self, version: int, configuration: dict[str, str], last: Checkpointed) -> None:
         """Start a checkpoint if one is due and none is under way."""
@@ -59,6 +62,14 @@ class Upkeep:
             return
         if Need(version, interval(configuration), last).is_due(time.time()):
             self._start()
+
+    def trouble(self) -> str:
+        """Why no checkpoint could be written, where that was not said before; else nothing."""
+        cause = self._trouble.news()
+        return cause and (
+            f"no checkpoint of the log of {self.table} could be written: {cause}. The rows are there; until one "
+            "succeeds, readers read every commit since the last. It is tried again in a minute"
+        )
 
     def wait(self, seconds: float) -> int | None:
         """How the checkpoint under way ended; None if none is, or it takes longer."""
@@ -68,11 +79,12 @@ class Upkeep:
             return None
 
     def _start(self) -> None:
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115  it is read when the process has ended
         self._child = subprocess.Popen(
             [sys.executable, "-m", CHILD, self.table],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=self._words,
             start_new_session=True,  # Ctrl-C is for the run; a checkpoint that is half done would be lost
             env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the folder that the run was started in
         )
@@ -85,7 +97,34 @@ class Upkeep:
             return True
         self._child = None
         self._not_before = time.monotonic() + AGAIN_SECONDS if ended else 0.0
+        self._trouble.now(self._last_words() or f"it ended with {ended}" if ended else "")
         return False
+
+    def _last_words(self) -> str:
+        """The last line that the process wrote: of a traceback, the error."""
+        if self._words is None:
+            return ""
+        with self._words as words:
+            words.seek(0)
+            lines = words.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+class _Once:
+    """What is wrong, said once for as long as it stays the same."""
+
+    def __init__(self) -> None:
+        self._text = self._said = ""
+
+    def now(self, text: str) -> None:
+        self._text = text
+        self._said = self._said if text else ""
+
+    def news(self) -> str:
+        if self._text == self._said:
+            return ""
+        self._said = self._text
+        return self._text
 
 
 def interval(configuration: dict[str, str]) -> int:
