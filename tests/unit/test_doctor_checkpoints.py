@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 from tests.unit.doctor_kit import first
-from tests.unit.test_foreign import checkpoint, offsets
+from tests.unit.foreign_kit import checkpoint, offsets
 
 from penstock.operate.doctor import diagnose
 from penstock.operate.doctor.admission import of_checkpoint

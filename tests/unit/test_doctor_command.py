@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.test_foreign import checkpoint
+from tests.unit.foreign_kit import checkpoint
 from typer.testing import CliRunner
 
 from penstock.cli import built

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, convert_to_deltalake, write_deltalake
 from tests.unit.doctor_kit import first
-from tests.unit.test_foreign import checkpoint
+from tests.unit.foreign_kit import checkpoint
 
 from penstock.operate.doctor import Report, diagnose
 from penstock.operate.doctor.admission import of_checkpoint
