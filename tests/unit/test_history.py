@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.unit.history_kit import batch
 
 from penstock.observe import history
-from penstock.observe.events import BatchCommitted
 from penstock.observe.history import DAY_SECONDS, History
 from penstock.observe.lag import Lag
 from penstock.observe.tracker import Measure, Tracker
@@ -22,21 +21,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def batch(number: int, seconds: float = 1.0, **more: Any) -> BatchCommitted:
-    told: dict[str, Any] = {
-        "read": 100,
-        "written": 98,
-        "rejected": {"invalid_json": 2},
-        "dropped": {},
-        "phases": {"pass": seconds / 2, "tables": seconds / 4},
-        "sinks": {"lake": {"version": number, "rows": 98}},
-        "replayed": False,
-        "files": 4,
-        "bytes": 4000,
-    }
-    return BatchCommitted(pipeline="p", batch_id=number, seconds=seconds, **{**told, **more})
 
 
 def lag(at: float) -> Lag:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.test_history import batch as batch_event
+from tests.unit.history_kit import batch as batch_event
 
 from penstock.ledger.lease import lease
 from penstock.observe import now as present
