@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.live_story import HOSTILE
 from tests.terminal import InTerminal
-from tests.unit.test_panorama import Told
+from tests.unit.panorama_kit import Told
 
 from penstock.cli.top.keys import Choice, meanings
 from penstock.cli.top.screen import frame
