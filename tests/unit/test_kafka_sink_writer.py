@@ -7,7 +7,6 @@ import math
 import pickle
 import subprocess
 import sys
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,33 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.unit.kafka_sink_writer_kit import NOW, rows, target
 
-from penstock.rows import DEAD_LETTER, HEADERS, LINEAGE
+from penstock.rows import DEAD_LETTER, HEADERS
 from penstock.sinks.contract import Frozen
 from penstock.sinks.kafka import frozen as frozen_rows
 from penstock.sinks.kafka.messages import Message, damaged, limits, messages
-from penstock.sinks.kafka.target import DeadLetterTarget, KafkaTarget
-
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-
-
-def target(stage: Path, **given: Any) -> KafkaTarget:
-    settings: dict[str, Any] = {"topic": "out", "value": "json", "key": False, "headers": False}
-    settings |= {"limits": {"out": 1_000_000, "small": 500}, **given}
-    return KafkaTarget(sink="alerts", pipeline="shop", stage=str(stage), **settings)
-
-
-def rows(offsets: list[int], topic: str = "orders", partition: int = 0, **extra: Any) -> pa.RecordBatch:
-    count = len(offsets)
-    columns = {
-        "id": pa.array(offsets, pa.int64()),
-        "_topic": pa.array([topic] * count),
-        "_partition": pa.array([partition] * count, pa.int32()),
-        "_offset": pa.array(offsets, pa.int64()),
-        "_timestamp": pa.array([NOW] * count, LINEAGE.field("_timestamp").type),
-        **extra,
-    }
-    return pa.RecordBatch.from_pydict(columns)
+from penstock.sinks.kafka.target import DeadLetterTarget
 
 
 def freeze(made: Any, *batches: pa.RecordBatch, tag: str = "0") -> Frozen:
@@ -221,7 +200,7 @@ def test_a_writer_on_a_full_disk_fails_and_takes_no_space(tmp_path: Path) -> Non
     limited = f"""
 import resource, sys
 from pathlib import Path
-from tests.unit.test_kafka_sink_writer import rows, target
+from tests.unit.kafka_sink_writer_kit import rows, target
 writer = target(Path({str(tmp_path)!r})).writer("0")
 writer.write(rows(list(range(50_000))))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
