@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native.fuzz.compare import BATCH, difference, one_round
 from tests.unit.json_decoders import need_native
-from tests.unit.test_json_property import ORDER, TOKENS, fields, kinds, mutated, policies, record, types, values
+from tests.unit.json_strategies import ORDER, TOKENS, fields, kinds, mutated, policies, record, types, values
 
 from penstock.formats.json.columns import JsonDecoder
 from penstock.formats.json.native import NativeJsonDecoder
