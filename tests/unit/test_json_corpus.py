@@ -3,64 +3,23 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import datetime
 import decimal
-import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.unit.json_corpus_kit import CASES, Case, groups
 from tests.unit.json_decoders import either_decoder  # noqa: F401  a fixture
 
 from penstock.formats.contract import Decoded
-from penstock.formats.json import Json
 from penstock.formats.json.readers import Good, Scanner
 from penstock.formats.schemas import parse_ddl
-from penstock.options import Size
 from penstock.rows import Verdict
 
-FILE = Path(__file__).parent.parent / "corpus" / "json.jsonl"
 CODES = """empty tombstone too_large invalid_utf8 invalid_json truncated_json trailing_data not_an_object
 duplicate_key too_deep wrong_type overflow inexact_decimal not_finite missing_field unknown_field"""
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """One record: its schema and options, its bytes, and what must become of it."""
-
-    schema: str
-    value: bytes | None
-    code: str | None = None
-    field: str | None = None
-    drop: bool = False
-    good: dict[str, Any] | None = None
-    length: int | None = None
-    """For a text too long to write down: only its length is expected."""
-    unknown: dict[str, int] = dataclasses.field(default_factory=dict)
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-    def __str__(self) -> str:
-        start = "null" if self.value is None else self.value[:60].decode("utf-8", "replace")
-        return f"{start} -> {self.code or 'good'}"
-
-    def format(self) -> Json:
-        size = {"max_bytes": Size(self.options["max_bytes"])} if "max_bytes" in self.options else {}
-        return Json(schema=self.schema, **{**self.options, **size})
-
-
-def read_case(raw: dict[str, Any]) -> Case:
-    """A line of the corpus; `value` is text, or parts with how often each is repeated."""
-    text = raw.pop("value", None)
-    if isinstance(text, list):
-        text = "".join(part * times for part, times in text)
-    value = base64.b64decode(raw.pop("base64")) if "base64" in raw else text
-    return Case(value=value.encode() if isinstance(value, str) else value, **raw)
-
-
-CASES = [read_case(json.loads(line)) for line in FILE.read_text("utf-8").splitlines()]
 
 
 def plain(value: Any) -> Any:
@@ -97,14 +56,6 @@ def check(case: Case, verdict: Verdict | None, row: dict[str, Any]) -> None:
 def row_of(decoded: Decoded, row: int) -> tuple[Verdict | None, dict[str, Any]]:
     verdict = next((verdict for verdict in decoded.verdicts if verdict.row == row), None)
     return verdict, decoded.data.slice(row, 1).to_pylist()[0]
-
-
-def groups() -> list[Any]:
-    """The cases by schema and options: those that can share a decoder."""
-    found: dict[str, list[Case]] = {}
-    for case in CASES:
-        found.setdefault(f"{case.schema} {case.options}", []).append(case)
-    return [pytest.param(group, id=name) for name, group in found.items()]
 
 
 def test_the_corpus_holds_every_code_and_many_hundred_cases() -> None:
