@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.unit.json_decoder_kit import HARD, NESTED, SCHEMA
 from tests.unit.json_decoders import either_decoder, python_decoder  # noqa: F401  fixtures
 
 from penstock.formats.json import Json
@@ -16,9 +17,6 @@ from penstock.formats.json.readers import Good, Scanner
 from penstock.formats.schemas import parse_ddl
 from penstock.options import Size
 
-SCHEMA = (
-    "id BIGINT NOT NULL, amount DECIMAL(18,2), at TIMESTAMP, device STRUCT<os: STRING NOT NULL>, tags ARRAY<STRING>"
-)
 GOOD = b'{"id":1,"amount":12.30,"at":"2026-01-02T03:04:05Z","device":{"os":"x"},"tags":["a"]}'
 
 
@@ -33,8 +31,6 @@ def test_columns_keep_not_null_and_data_may_hold_nulls_where_there_is_a_verdict(
     assert decoded.data.column("id").to_pylist() == [1, None]
 
 
-NESTED = """id BIGINT NOT NULL, device STRUCT<os: STRING NOT NULL, n: STRUCT<d: DATE NOT NULL> NOT NULL>,
-l ARRAY<STRUCT<q: INT NOT NULL>>, s STRUCT<a: ARRAY<INT> NOT NULL, d: DECIMAL(5,2) NOT NULL, b: BINARY NOT NULL>"""
 INSIDE = b'{"id":2,"device":{"os":"x","n":{"d":"2024-01-01"}},"l":[null,{"q":1}],"s":{"a":[],"d":1,"b":""}}'
 
 
@@ -171,21 +167,6 @@ def test_a_value_of_many_megabytes_is_decoded() -> None:
     decoder = Json(schema="s STRING", max_bytes=Size("64 MB")).decoder()
     decoded = decoder.decode(pa.array([b'{"s":"' + text + b'"}', b'{"s":"a"}'], pa.binary()))
     assert [len(value) for value in decoded.data.column("s").to_pylist()] == [25_000_000, 1]
-
-
-HARD = {
-    "levels of arrays": b'{"z":' + b"[" * 1_000_000,
-    "levels of objects": b'{"z":' * 200_000,
-    "digits of an integer": b'{"id":' + b"9" * 2_000_000 + b"}",
-    "digits of a decimal": b'{"id":1,"amount":' + b"9" * 2_000_000 + b"}",
-    "digits of an exponent": b'{"id":1,"amount":1e' + b"9" * 2_000_000 + b"}",
-    "escapes": b'{"id":1,"tags":["' + b"\\n" * 1_000_000 + b'"',
-    "backslashes": b'{"id":1,"tags":["' + b"\\" * 2_000_000,
-    "open quotes": b'{"id":1,"z":' + b'["' * 500_000,
-    "keys": b"{" + b",".join(b'"k%d":1' % i for i in range(100_000)) + b"}",
-    "spaces": b'{"id":1' + b" " * 2_000_000,
-    "bad bytes": b'{"id":1,"tags":["' + b"\xc3" * 2_000_000 + b'"]}',
-}
 
 
 @pytest.mark.usefixtures("either_decoder")

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from native.fuzz.compare import difference
 from tests.unit.json_corpus_kit import CASES, Case, groups
+from tests.unit.json_decoder_kit import HARD, NESTED, SCHEMA
 from tests.unit.json_decoders import native_decoder  # noqa: F401  a fixture
-from tests.unit.test_json_decoder import HARD, NESTED, SCHEMA
 
 from penstock.cli.version import version
 from penstock.formats.json import Json
