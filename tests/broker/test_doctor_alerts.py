@@ -24,7 +24,7 @@ from tests.broker.doctor_kit import (
     stepped,
     topic_of,
 )
-from tests.broker.test_lag_of_runs import HELD
+from tests.broker.held_kit import HELD
 from tests.spark.test_schema_change import framed
 
 if TYPE_CHECKING:

@@ -24,25 +24,13 @@ from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import DevKafka, delete_records, end_offsets, ensure_topic, produce, up
 from penstock.testing.runs import run_once, running
 from tests.broker.cases import ids, ids_case, values
+from tests.broker.held_kit import HELD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Topic = Callable[..., str]
 QUICK = {"poll": "200 milliseconds"}
-HELD = """
-import time
-from pathlib import Path
-
-import pyarrow as pa
-
-
-def held(rows: pa.RecordBatch) -> pa.RecordBatch:
-    deadline = time.monotonic() + 100
-    while rows.num_rows and not Path({go!r}).exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return rows
-"""
 
 
 def asked(*args: str) -> dict[str, Any]:
