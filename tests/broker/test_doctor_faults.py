@@ -23,8 +23,8 @@ from penstock.testing.kafka import delete_records, end_offsets, produce
 from penstock.testing.runs import run_once, running
 from tests.broker.cases import values
 from tests.broker.doctor_kit import Broker, case_of, codes, first, report
+from tests.broker.foreign_jobs_kit import records, run_to_the_end
 from tests.broker.held_kit import HELD
-from tests.broker.test_foreign_jobs import records, run_to_the_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

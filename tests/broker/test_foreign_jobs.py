@@ -17,25 +17,12 @@ from penstock.operate.foreign import look
 from penstock.operate.lagging import OfCheckpoint
 from penstock.testing.group_tool import described
 from penstock.testing.kafka import DevKafka, end_offsets, produce
+from tests.broker.foreign_jobs_kit import records, run_to_the_end
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Topic = Callable[..., str]
-
-
-def records(spark: SparkSession, kafka: DevKafka, topic: str) -> DataFrame:
-    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
-    return spark.readStream.format("kafka").options(**options).load()
-
-
-def run_to_the_end(rows: DataFrame, checkpoint: Path, table: Path | None = None, mode: str = "append") -> None:
-    """Run a job into a Delta table, or nowhere."""
-    writer = rows.writeStream.format("delta" if table else "noop").outputMode(mode)
-    with_place = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-    query = with_place.start(str(table)) if table else with_place.start()
-    query.awaitTermination(120)
-    assert not query.isActive
 
 
 def asked(*args: str, code: int = 0) -> dict[str, Any]:
