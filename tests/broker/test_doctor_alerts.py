@@ -25,7 +25,7 @@ from tests.broker.doctor_kit import (
     topic_of,
 )
 from tests.broker.held_kit import HELD
-from tests.spark.test_schema_change import framed
+from tests.spark.schema_change_kit import framed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from penstock.testing.kafka import DevKafka, produce
 from penstock.testing.runs import run_once, running
 from tests.broker.cases import values
 from tests.broker.doctor_kit import Make, alerted, codes, first, flowing, report, spread, stepped, topic_of
-from tests.spark.test_schema_change import VERSIONS, framed
+from tests.spark.schema_change_kit import VERSIONS, framed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
