@@ -16,8 +16,8 @@ import pytest
 
 from penstock.operate.doctor import diagnose
 from penstock.operate.doctor.admission import of_checkpoint
+from penstock.sources.cluster import Cluster
 from penstock.sources.groups import publish
-from penstock.sources.kafka import Cluster
 from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import delete_records, end_offsets, produce
 from penstock.testing.runs import run_once, running

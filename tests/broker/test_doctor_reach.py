@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from penstock.dev.ports import free_port
 from penstock.operate.doctor.reach import allowed
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import up
 from tests.broker.doctor_kit import Broker, case_of, codes, first, report

@@ -18,7 +18,7 @@ from penstock.dev.topics import admin
 from penstock.engine.run import RunOptions, run
 from penstock.errors import PenstockError
 from penstock.observe.events import BatchCommitted, Event
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.spec import load_pipeline
 from penstock.testing.kafka import DevKafka, delete_records, end_offsets, produce, up
 

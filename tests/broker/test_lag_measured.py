@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from penstock.engine.meter import Meter
 from penstock.observe.lag import Lag, PartitionLag
 from penstock.ranges import Positions
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.sources.probing import Prober
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import DevKafka, Record, delete_records, ensure_topic, produce, read_all, start_offsets, up

@@ -17,8 +17,8 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from penstock.observe import gaps, history
 from penstock.observe import now as present
 from penstock.observe.events import BatchCommitted, LagMeasured, ProgressNotShown
+from penstock.sources.cluster import Cluster
 from penstock.sources.groups import committed
-from penstock.sources.kafka import Cluster
 from penstock.testing.group_tool import described
 from penstock.testing.harness import Case, wait_until
 from penstock.testing.kafka import DevKafka, delete_records, end_offsets, ensure_topic, produce, up

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 
 from penstock import Kafka
 from penstock.errors import Refused
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.testing.harness import wait_until
 from penstock.testing.kafka import ensure_topic, up
 

@@ -141,6 +141,6 @@ def test_a_topic_that_is_not_there_is_refused(
 
 
 def read_names(kafka: DevKafka) -> list[str]:
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
     return list(Cluster(kafka.bootstrap).partitions())

@@ -12,7 +12,7 @@ from penstock.authoring.sample import Sample, Taken
 from penstock.authoring.words import size_in_words
 from penstock.counting import counted
 from penstock.errors import Unavailable
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.sources.looking import looker, messages
 
 if TYPE_CHECKING:

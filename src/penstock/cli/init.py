@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from penstock.authoring.request import Request
     from penstock.authoring.sample import Sample
     from penstock.authoring.topic import Progress
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 STDIN = "-"
 
@@ -97,7 +97,7 @@ def _from_file(records: str, most: int) -> Sample:
 
 def _from_topic(request: Request, most: int) -> Sample:
     from penstock.authoring.topic import Bounds, sample_topic
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
     cluster = Cluster(",".join(request.brokers) if request.brokers else _embedded(request))
     try:

@@ -14,8 +14,8 @@ from penstock.errors import Unavailable
 from penstock.observe.lag import Lag
 from penstock.observe.tracker import Measure, Tracker
 from penstock.ranges import Positions
+from penstock.sources.cluster import Cluster
 from penstock.sources.groups import committed
-from penstock.sources.kafka import Cluster
 from penstock.sources.keeping import keeping
 from penstock.sources.probing import Prober
 from penstock.unread import Part, Retention

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from penstock.ledger.ledger import Ledger
     from penstock.pipeline import Pipeline
     from penstock.sinks.kafka.committer import KafkaCommitter
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 PARTITIONS_SECONDS = 60.0
 """New partitions are looked for so often."""

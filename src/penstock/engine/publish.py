@@ -19,7 +19,7 @@ from penstock.sources.groups import publish
 
 if TYPE_CHECKING:
     from penstock.sinks.kafka.committer import KafkaCommitter
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 AGAIN_SECONDS = 3600.0
 """An idle pipeline's group is told again so often: the broker forgets the offsets of a group after some days."""

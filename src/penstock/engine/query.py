@@ -14,7 +14,8 @@ from penstock.ledger.checkpoint import Checkpoint
 from penstock.pipeline import Pipeline
 from penstock.plan import Plan
 from penstock.ranges import Range, ranges_between
-from penstock.sources.kafka import Cluster, stream
+from penstock.sources.cluster import Cluster
+from penstock.sources.kafka import stream
 from penstock.triggers import seconds_between
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from penstock.pipeline import Pipeline
 from penstock.ranges import Positions, positions_from_spark
 from penstock.sinks.kafka.client import Client
 from penstock.sinks.kafka.directory import Directory
+from penstock.sources.cluster import Cluster
 from penstock.sources.fetching import fetch_options
-from penstock.sources.kafka import Cluster, kafka_options, start_options
+from penstock.sources.kafka import kafka_options, start_options
 from penstock.triggers import RealTime
 
 if TYPE_CHECKING:

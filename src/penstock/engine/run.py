@@ -41,7 +41,8 @@ from penstock.profiles import PROFILES
 from penstock.schemas.keeper import Keeper
 from penstock.sinks.contract import Committer, Watermarked, Witness, WriteKey
 from penstock.sinks.kafka.committer import KafkaCommitter
-from penstock.sources.kafka import Cluster, as_source_rows
+from penstock.sources.cluster import Cluster
+from penstock.sources.kafka import as_source_rows
 from penstock.sources.losses import Losses, Policy
 from penstock.sources.position import check_position
 from penstock.steps.flow import Flow

@@ -13,7 +13,7 @@ from penstock.pipeline import Pipeline
 from penstock.schemas.keeper import Keeper
 from penstock.schemas.registry import open_registry
 from penstock.schemas.shelf import Shelf
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.sources.peek import peek
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from penstock.engine.governor import Governor
 from penstock.engine.patience import Patience
 from penstock.observe.events import Emit, Progressed, Warned
 from penstock.ranges import positions_from_spark
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

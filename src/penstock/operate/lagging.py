@@ -21,8 +21,8 @@ from penstock.observe import now as present
 from penstock.observe.lag import Lag, PartitionLag, catch_up, together
 from penstock.operate.foreign import Foreign, look
 from penstock.ranges import Positions, positions_from_spark
+from penstock.sources.cluster import Cluster
 from penstock.sources.groups import publish
-from penstock.sources.kafka import Cluster
 from penstock.sources.position import first_positions
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from penstock.engine.state import place_of
 from penstock.engine.tables import committers
 from penstock.operate.outline import Outline, outline
 from penstock.operate.preview import Preview, Previewer
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.sources.peek import peek
 from penstock.steps.flow import Flow
 from penstock.steps.learn import learn

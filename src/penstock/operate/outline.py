@@ -22,7 +22,7 @@ from penstock.steps.flow import Flow, Stage
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from penstock.errors import SetupFailed
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
     from penstock.sinks.contract import Committer, TopicsCommitter, Watermarked
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def reached(pipeline: Pipeline) -> Reached:
     """The pipeline's outside. Raises Unavailable where a cluster that is written to does not answer."""
     from penstock.engine.tables import committers
     from penstock.engine.topics import topic_committers
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
     bootstrap = bootstrap_of(pipeline)
     tables, topics = committers(pipeline), topic_committers(pipeline, bootstrap)

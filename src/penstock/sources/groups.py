@@ -18,7 +18,7 @@ from penstock.ranges import Positions
 if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 ANSWER_SECONDS = 10.0
 

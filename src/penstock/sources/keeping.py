@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.unread import Retention
 
 if TYPE_CHECKING:
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 ANSWER_SECONDS = 10.0
 

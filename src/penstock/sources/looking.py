@@ -11,7 +11,7 @@ from penstock.brokers import quiet_log
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 
 def looker(cluster: Cluster) -> Consumer:

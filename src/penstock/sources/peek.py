@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.ranges import Positions
 from penstock.rows import SOURCE
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.sources.looking import looker, messages
 
 SECONDS = 20.0

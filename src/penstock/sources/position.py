@@ -7,7 +7,7 @@ from typing import Protocol
 from penstock.errors import Refused
 from penstock.pipeline import Pipeline
 from penstock.ranges import Positions, Range
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.sources.losses import Losses, gaps_in
 from penstock.sources.options import Kafka
 

@@ -19,7 +19,7 @@ from penstock.unread import Part, Probe
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 MOST_PARTITIONS = 64
 """Looked into at one poll."""

@@ -19,7 +19,7 @@ from penstock.operate.doctor.reach import Newest, Reach, Settings
 from penstock.operate.doctor.tables import TableLook
 from penstock.operate.lagging import OfCheckpoint, OfPipeline
 from penstock.sinks.kafka import Topic
-from penstock.sources.kafka import Cluster
+from penstock.sources.cluster import Cluster
 from penstock.triggers import RealTime
 
 MOST_PARTITIONS = 64

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from penstock.sources.kafka import Cluster
+    from penstock.sources.cluster import Cluster
 
 REACH_SECONDS = 5.0
 """How long a broker may take to answer before it counts as away."""
