@@ -184,6 +184,20 @@ def test_hundreds_of_partitions_are_looked_into_a_few_at_a_time(eager: DevKafka)
     prober.close()
 
 
+def test_what_one_look_leaves_uncounted_the_next_ones_count(eager: DevKafka) -> None:
+    topic = new_topic(eager, partitions=4)
+    for number in range(4):
+        produce(eager.bootstrap, topic, [b"v"] * 100, partition=number)
+    cluster = Cluster(eager.bootstrap)
+    prober = Prober(cluster, records=70, at_once=100)
+    ends = cluster.latest(parts_of(cluster, topic))
+    positions = dict.fromkeys(ends, 0)
+    seen = [sorted(probe.counted for probe in prober.look(positions, ends).values()) for _ in range(4)]
+    assert seen == [[25] * 4, [50] * 4, [70] * 4, [70] * 4]
+    assert {(probe.first, probe.upto) for probe in prober.found.values()} == {(0, 70)}
+    prober.close()
+
+
 def test_a_burst_on_one_partition_is_a_spike_and_that_partition_is_hot(eager: DevKafka) -> None:
     topic = new_topic(eager, partitions=4)
     cluster = Cluster(eager.bootstrap)

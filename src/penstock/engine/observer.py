@@ -27,6 +27,7 @@ from penstock.observe.events import Emit, Event
 from penstock.observe.history import History
 from penstock.observe.logs import name_of
 from penstock.observe.now import Board, Now
+from penstock.observe.tracker import Tracker
 from penstock.ranges import Positions
 from penstock.sources.position import first_positions
 from penstock.triggers import seconds_between
@@ -161,12 +162,12 @@ class Observer:
     def _attach(
         self, cluster: Cluster, ledger: Ledger, clusters: Sequence[KafkaCommitter], start: Positions | None
     ) -> None:
+        tracker = Tracker()
         if self._sight is not None:
             self._sight.meter.close()
             tracker = self._sight.meter.tracker
-            self._sight = Sight(ledger, Meter(cluster, self.publisher.group, tracker), clusters, start)
-        else:
-            self._sight = Sight(ledger, Meter(cluster, self.publisher.group), clusters, start)
+        meter = Meter(cluster, self.publisher.group, tracker, beside_a_run=True)
+        self._sight = Sight(ledger, meter, clusters, start)
         self._next_poll = time.monotonic()
         last = ledger.last_outcome()
         if last is not None:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MOST_PARTITIONS = 64
 """Looked into at one poll."""
 MOST_RECORDS = 1_000
-"""Counted in one partition at one poll; beyond it the number is worked out."""
+"""Counted in one partition; beyond it the number is worked out."""
+BESIDE_A_RUN = 4_000
+"""Counted at one poll in all partitions together, where a run needs the CPU. The next poll goes on from there."""
 SECONDS = 2.0
 """How long one look may take at most."""
 FETCH_BYTES = 32_768
@@ -37,6 +39,8 @@ class Prober:
     cluster: Cluster
     most: int = MOST_PARTITIONS
     records: int = MOST_RECORDS
+    at_once: int = MOST_PARTITIONS * MOST_RECORDS
+    """Records that one look may read, in all partitions together."""
     found: dict[Part, Probe] = field(default_factory=dict)
     _consumer: Consumer | None = None
 
@@ -83,6 +87,7 @@ class Prober:
 
         consumer = self._consumer = self._consumer or prober(self.cluster)
         consumer.assign([TopicPartition(topic, number, at) for (topic, number), at in begin.items()])
+        enough = self._enough(begin)
         left, paused = set(begin), []
         deadline = time.monotonic() + SECONDS
         try:
@@ -91,7 +96,7 @@ class Prober:
                 few = 1 if left <= dense else 500  # of those only the next is wanted: what came with it is dropped
                 for message in consumer.consume(few, timeout=0.05):
                     part = (str(message.topic()), int(message.partition() or 0))
-                    if part in left and self._took(part, message, begin, ends, dense):
+                    if part in left and self._took(part, message, begin, ends, dense, enough):
                         left.discard(part)
                         done.add(part)
                 if done and left:
@@ -102,8 +107,16 @@ class Prober:
                 consumer.resume(paused)  # it would stay paused when it is assigned again
             consumer.unassign()
 
-    def _took(self, part: Part, message: Any, begin: Positions, ends: Positions, dense: set[Part]) -> bool:
-        """Take this message into account; says whether the partition needs no more of them."""
+    def _enough(self, parts: Iterable[Part]) -> dict[Part, int]:
+        """How many records of each partition are to be known when this look ends."""
+        before = {part: self.found[part].counted if part in self.found else 0 for part in parts}
+        share = max(1, self.at_once // len(before))
+        return {part: min(self.records, counted + share) for part, counted in before.items()}
+
+    def _took(
+        self, part: Part, message: Any, begin: Positions, ends: Positions, dense: set[Part], enough: dict[Part, int]
+    ) -> bool:
+        """Take this message into account; says whether the look needs no more of its partition."""
         from confluent_kafka import KafkaError
 
         known = self.found.get(part) or Probe(begin[part], upto=begin[part])
@@ -119,7 +132,7 @@ class Prober:
         known = replace(known, counted=known.counted + 1, upto=offset + 1, bytes=known.bytes + size)
         self.found[part] = known
         whole = offset == known.position and part in dense
-        return whole or known.counted >= self.records or known.upto >= ends[part]
+        return whole or known.counted >= enough[part] or known.upto >= ends[part]
 
 
 def prober(cluster: Cluster) -> Consumer:
