@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,8 @@ from tests.broker.doctor_kit import report
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-POLLS, LOOKS = 20, 12
-"""Polls between two looks of the doctor, one a second; and how often it looks."""
+POLLS, LOOKS = 20, int(os.environ.get("LOOKS", "12"))
+"""Polls between two looks of the doctor, one a second; and how often it looks:  LOOKS=180 pytest ...  for an hour."""
 
 
 def sent(noise: Random, number: int) -> Iterator[bytes]:
@@ -47,7 +48,7 @@ def noise(bootstrap: str, topic: str) -> Iterator[None]:
 
 
 @pytest.mark.slow  # four minutes
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600 + 30 * LOOKS)
 def test_minutes_of_varied_load_raise_no_alert_and_the_doctor_finds_nothing(
     spark: SparkSession, kafka: DevKafka, topic: Callable[..., str], tmp_path: Path
 ) -> None:
