@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from penstock.formats.schemas import Field, Type, parse_ddl
 
+Structs: TypeAlias = st.SearchStrategy[tuple[Field, ...]]
 ORDER = parse_ddl(
     "i BIGINT, t TINYINT, s STRING, d DECIMAL(6,2), e DECIMAL(38,10), f FLOAT, x DOUBLE, ts TIMESTAMP, dt DATE, "
     "b BINARY, o BOOLEAN, st STRUCT<a: INT NOT NULL, b: STRING, dd: DATE>, l ARRAY<INT>, "
@@ -30,19 +33,24 @@ kinds = st.sampled_from([pa.binary(), pa.large_binary()])
 
 
 def types() -> st.SearchStrategy[Type]:
+    return types_of(SCALARS.split(), fields)
+
+
+def types_of(scalars: Sequence[str], structs: Callable[[st.SearchStrategy[Type]], Structs]) -> st.SearchStrategy[Type]:
+    """Any type of these scalars, decimals, and what can be made of them; `structs` draws the fields of a struct."""
     decimals = st.tuples(st.integers(1, 38), st.integers(0, 38)).map(lambda p: Type("DECIMAL", p[0], min(p)))
     return st.recursive(
-        st.sampled_from(SCALARS.split()).map(Type) | decimals,
+        st.sampled_from(scalars).map(Type) | decimals,
         lambda inner: st.one_of(
             inner.map(lambda kind: Type("ARRAY", element=kind)),
             inner.map(lambda kind: Type("MAP", element=kind)),
-            fields(inner).map(lambda found: Type("STRUCT", fields=found)),
+            structs(inner).map(lambda found: Type("STRUCT", fields=found)),
         ),
         max_leaves=6,
     )
 
 
-def fields(kinds: st.SearchStrategy[Type]) -> st.SearchStrategy[tuple[Field, ...]]:
+def fields(kinds: st.SearchStrategy[Type]) -> Structs:
     names = st.sampled_from(["a", "b", "c d", "é", "x/y", "n"])
     one = st.builds(Field, names, kinds, nullable=st.sampled_from([True, True, False]))
     return st.lists(one, min_size=1, max_size=4, unique_by=lambda field: field.name).map(tuple)

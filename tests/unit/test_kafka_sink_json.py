@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.json_strategies import types_of
 
 from penstock.formats.arrow_types import to_arrow
 from penstock.formats.encode import json_values
@@ -57,19 +58,6 @@ SAID: dict[str, Callable[[Any], str]] = {
 """How a plain encoder says a value of this type; Python's own way for all others."""
 
 
-def types() -> st.SearchStrategy[Type]:
-    decimals = st.tuples(st.integers(1, 38), st.integers(0, 38)).map(lambda p: Type("DECIMAL", p[0], min(p)))
-    return st.recursive(
-        st.sampled_from(sorted(SCALARS)).map(Type) | decimals,
-        lambda inner: st.one_of(
-            inner.map(lambda kind: Type("ARRAY", element=kind)),
-            inner.map(lambda kind: Type("MAP", element=kind)),
-            fields(inner).map(lambda found: Type("STRUCT", fields=found)),
-        ),
-        max_leaves=6,
-    )
-
-
 def fields(kinds: st.SearchStrategy[Type]) -> st.SearchStrategy[tuple[Field, ...]]:
     one = st.builds(Field, st.sampled_from(["a", "b", "c d", "é", 'x"y', "n\\"]), kinds)
     return st.lists(one, min_size=1, max_size=4, unique_by=lambda field: field.name).map(tuple)
@@ -95,7 +83,7 @@ def _values(kind: Type) -> st.SearchStrategy[Any]:
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[tuple[Field, ...], list[dict[str, Any]]]:
-    declared = draw(fields(types()))
+    declared = draw(fields(types_of(sorted(SCALARS), fields)))
     row = st.fixed_dictionaries({field.name: values(field.type) for field in declared})
     return declared, draw(st.lists(row, max_size=5))
 

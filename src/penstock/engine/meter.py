@@ -17,7 +17,7 @@ from penstock.ranges import Positions
 from penstock.sources.cluster import Cluster
 from penstock.sources.groups import committed
 from penstock.sources.keeping import keeping
-from penstock.sources.probing import BESIDE_A_RUN, Prober
+from penstock.sources.probing import ALL_AT_ONCE, Prober
 from penstock.unread import Part, Retention
 
 BOUNDS_SECONDS = 60.0
@@ -36,11 +36,11 @@ class Meter:
     """The Kafka group that shows the reader's progress, if it is to be compared."""
     tracker: Tracker = field(default_factory=Tracker)
     bounds_seconds: float = BOUNDS_SECONDS
-    beside_a_run: bool = False
-    """Whether a run needs the CPU: what is unread is then counted by and by."""
+    at_once: int = ALL_AT_ONCE
+    """Unread records that one poll may count, over all partitions; the next goes on from there."""
 
     def __post_init__(self) -> None:
-        self.prober = Prober(self.cluster, at_once=BESIDE_A_RUN) if self.beside_a_run else Prober(self.cluster)
+        self.prober = Prober(self.cluster, at_once=self.at_once)
         self._starts: Positions = {}
         self._held: Positions = {}
         self._bounds_at = self._settings_at = -float("inf")

@@ -30,6 +30,7 @@ from penstock.observe.now import Board, Now
 from penstock.observe.tracker import Tracker
 from penstock.ranges import Positions
 from penstock.sources.position import first_positions
+from penstock.sources.probing import BESIDE_A_RUN
 from penstock.triggers import seconds_between
 from penstock.unread import Part
 
@@ -166,7 +167,7 @@ class Observer:
         if self._sight is not None:
             self._sight.meter.close()
             tracker = self._sight.meter.tracker
-        meter = Meter(cluster, self.publisher.group, tracker, beside_a_run=True)
+        meter = Meter(cluster, self.publisher.group, tracker, at_once=BESIDE_A_RUN)
         self._sight = Sight(ledger, meter, clusters, start)
         self._next_poll = time.monotonic()
         last = ledger.last_outcome()

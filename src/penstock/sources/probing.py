@@ -25,8 +25,8 @@ MOST_PARTITIONS = 64
 """Looked into at one poll."""
 MOST_RECORDS = 1_000
 """Counted in one partition; beyond it the number is worked out."""
-BESIDE_A_RUN = 4_000
-"""Counted at one poll in all partitions together, where a run needs the CPU. The next poll goes on from there."""
+ALL_AT_ONCE, BESIDE_A_RUN = MOST_PARTITIONS * MOST_RECORDS, 4_000
+"""Counted at one poll in all partitions together; less where a run needs the CPU. The next poll goes on from there."""
 SECONDS = 2.0
 """How long one look may take at most."""
 FETCH_BYTES = 32_768
@@ -39,7 +39,7 @@ class Prober:
     cluster: Cluster
     most: int = MOST_PARTITIONS
     records: int = MOST_RECORDS
-    at_once: int = MOST_PARTITIONS * MOST_RECORDS
+    at_once: int = ALL_AT_ONCE
     """Records that one look may read, in all partitions together."""
     found: dict[Part, Probe] = field(default_factory=dict)
     _consumer: Consumer | None = None

@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.formats.avro.bytes import Bad, Bytes
 from penstock.formats.avro.ops import Op, bitmap, within
 from penstock.formats.cursor import Cursor
+from penstock.formats.spans import is_text, taken
 from penstock.rows import Numbers
 
 
@@ -36,31 +37,22 @@ class Span(Op):
 
     def spread(self, at: Cursor, count: int, places: Numbers) -> pa.Array:
         begin, size = self.spans(at)
-        taken = np.zeros(count, dtype=np.int64)
-        taken[places] = np.arange(0, 2 * len(begin), 2)
-        wanted = pa.Array.from_buffers(pa.int64(), count, [bitmap(count, places), pa.py_buffer(taken)])
+        numbers = np.zeros(count, dtype=np.int64)
+        numbers[places] = np.arange(0, 2 * len(begin), 2)
+        wanted = pa.Array.from_buffers(pa.int64(), count, [bitmap(count, places), pa.py_buffer(numbers)])
         return self._made(at, begin, size, wanted)
 
     def _made(self, at: Cursor, begin: Numbers, size: Numbers, wanted: pa.Array) -> pa.Array:
-        """An array of values and the gaps between them, of which Arrow takes the values."""
-        made = self._taken(at, begin, size, wanted)
+        """The wanted of these values, as text where they are to be."""
+        made = taken(at, begin, size, wanted)
         if not pa.types.is_string(self.arrow):
             return made
         try:
             return made.cast(self.arrow)
         except pa.ArrowInvalid:
-            wrong = np.array([not _is_text(one) for one in _slices(at, begin, size)], dtype=np.bool_)
+            wrong = np.array([not is_text(one) for one in _slices(at, begin, size)], dtype=np.bool_)
             at.mark(wrong)
-            return self._taken(at, begin, np.where(wrong, 0, size), wanted).cast(self.arrow)
-
-    def _taken(self, at: Cursor, begin: Numbers, size: Numbers, wanted: pa.Array) -> pa.Array:
-        count = len(begin)
-        offsets = np.empty(2 * count + 1, dtype=np.int32)
-        offsets[0 : 2 * count : 2] = begin
-        offsets[1 : 2 * count : 2] = begin + size
-        offsets[-1] = offsets[-2] if count else 0
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(at.buffer.bytes)]
-        return pa.Array.from_buffers(pa.binary(), 2 * count, buffers).take(wanted)
+            return taken(at, begin, np.where(wrong, 0, size), wanted).cast(self.arrow)
 
     def one(self, data: Bytes) -> Any:
         start = data.at
@@ -76,14 +68,6 @@ class Span(Op):
 def _slices(at: Cursor, begin: Numbers, size: Numbers) -> list[bytes]:
     data = at.buffer.bytes
     return [data[first : first + count].tobytes() for first, count in zip(begin.tolist(), size.tolist(), strict=True)]
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 class Uuid(Op):

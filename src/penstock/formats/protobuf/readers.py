@@ -18,6 +18,7 @@ from penstock.formats.arrow_types import arrow_type
 from penstock.formats.protobuf.changes import WIDER
 from penstock.formats.protobuf.shadow import BYTES, INT32, INT64, MESSAGE, Shadow, add
 from penstock.formats.protobuf.types import DURATION, ENUM, JSON_TEXT, TIMESTAMP, WRAPPERS, is_map, single
+from penstock.formats.spans import is_text
 from penstock.formats.types import Field, Type
 
 if TYPE_CHECKING:
@@ -200,17 +201,9 @@ def _text(array: Any) -> Read:
     try:
         return array.cast(pa.string()), []
     except pa.ArrowInvalid:
-        sound = [None if each is None else _is_utf8(each) for each in array.to_pylist()]
+        sound = [None if each is None else is_text(each) for each in array.to_pylist()]
         flaws = [Flaw(row, "", "The text is not UTF-8.") for row, good in enumerate(sound) if good is False]
         return pc.if_else(pa.array(sound, pa.bool_()), array, b"").cast(pa.string()), flaws
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _names(source: FieldDescriptor) -> Reader:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.cursor import Cursor, unzigzag
+from penstock.formats.spans import is_text, taken
 from penstock.rows import Mask, Numbers
 
 
@@ -107,7 +108,7 @@ class Span:
         try:
             return made.cast(pa.string())
         except pa.ArrowInvalid:
-            wrong = np.array([each is not None and not _is_text(each) for each in made.to_pylist()], dtype=np.bool_)
+            wrong = np.array([each is not None and not is_text(each) for each in made.to_pylist()], dtype=np.bool_)
             at.mark(wrong)
             return _taken(at, begin, np.where(wrong, 0, size), valid).cast(pa.string())
 
@@ -142,15 +143,10 @@ def _spans(at: Cursor, tag: int, has: Mask | None) -> tuple[Numbers, Numbers]:
 
 
 def _taken(at: Cursor, begin: Numbers, size: Numbers, valid: pa.Buffer | None) -> pa.Array:
-    """An array of the values and the gaps between them, of which Arrow takes the values."""
+    """All of these values; null where a bit of `valid` is missing."""
     count = len(begin)
-    offsets = np.empty(2 * count + 1, dtype=np.int32)
-    offsets[0 : 2 * count : 2] = begin
-    offsets[1 : 2 * count : 2] = begin + size
-    offsets[-1] = offsets[-2] if count else 0
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(at.buffer.bytes)]
     wanted = pa.Array.from_buffers(pa.int64(), count, [valid, pa.py_buffer(np.arange(0, 2 * count, 2))])
-    return pa.Array.from_buffers(pa.binary(), 2 * count, buffers).take(wanted)
+    return taken(at, begin, size, wanted)
 
 
 def _bits(has: Mask | None, presence: bool) -> pa.Buffer | None:
@@ -162,11 +158,3 @@ def _is_ascii(made: pa.Array) -> bool:
     """All of them, without exception: then they are text. Found in a tenth of the time that UTF-8 takes."""
     data = made.buffers()[2]
     return data is None or not data.size or int(np.frombuffer(data, dtype=np.uint8).max()) < 0x80
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
