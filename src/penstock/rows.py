@@ -97,7 +97,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """One Arrow batch of rows with their story. All of one topic partition, by the time a desk sees them.
+    """One Arrow batch of rows with their story: one partition after another, each in one stretch.
 
     Every record is here with at least one row: one that is out (it has a verdict) with exactly one, whose data mean
     nothing any more; one that a step turned into several, with several, side by side.
@@ -134,11 +134,17 @@ class Rows:
         """The lineage columns, by row."""
         return lineage_of(self.source)
 
+    def firsts(self, mask: Mask | None = None) -> Numbers:
+        """The first row in this mask of every record that has one; without a mask, of every record."""
+        rows = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
+        if self.records is None:
+            return rows
+        first: Numbers = rows[np.diff(self.records[rows], prepend=-1) != 0]
+        return first
+
     def count(self, mask: Mask | None = None) -> int:
         """Records that have a row in this mask; without one, all records."""
-        if self.records is None:
-            return len(self) if mask is None else int(np.count_nonzero(mask))
-        return len(np.unique(self.records if mask is None else self.records[mask]))
+        return len(self.firsts(mask))
 
 
 def headers_of(source: pa.RecordBatch) -> pa.Array:

@@ -28,7 +28,7 @@ class Fates:
     stopped: Counter[str] = field(default_factory=Counter)
     """By check: records at which the pipeline is to stop. Such a batch is never published."""
     warned: Counter[str] = field(default_factory=Counter)
-    """By check: records that failed a rule that only warns. They have another fate beside."""
+    """By check: records that failed a rule that only warns. They have another fate beside. Counted in a total alone."""
     written: Counter[str] = field(default_factory=Counter)
     """By sink: records of which every row was written."""
     rows: Counter[str] = field(default_factory=Counter)
@@ -90,6 +90,8 @@ class Tally:
     unknown: Counter[str] = field(default_factory=Counter)
     large: int = 0
     """Large records: see steps/weighing.py."""
+    warned: Counter[str] = field(default_factory=Counter)
+    """By check: records that failed a rule that only warns, of all partitions."""
 
     def of(self, topic: str, partition: int) -> Fates:
         return self.partitions.setdefault((topic, partition), Fates())
@@ -99,6 +101,7 @@ class Tally:
             self.of(topic, partition).add(fates)
         self.note_unknown(other.unknown)
         self.large += other.large
+        self.warned.update(other.warned)
 
     def note_unknown(self, fields: Mapping[str, int]) -> None:
         for name, count in fields.items():
@@ -106,7 +109,7 @@ class Tally:
                 self.unknown[name] += count
 
     def total(self) -> Fates:
-        whole = Fates()
+        whole = Fates(warned=self.warned.copy())
         for fates in self.partitions.values():
             whole.add(fates)
         return whole
@@ -114,7 +117,7 @@ class Tally:
     @staticmethod
     def total_in(body: dict[str, Any]) -> Fates:
         """What `total` gives, straight from the JSON form: for who reads many of them. It has no first and last."""
-        whole = Fates()
+        whole = Fates(warned=Counter(body["warned"]))
         for part in body["partitions"]:
             whole.seen += part["seen"]
             for name in COUNTERS:
@@ -129,9 +132,10 @@ class Tally:
             {"topic": topic, "partition": partition, **fates.to_json()}
             for (topic, partition), fates in sorted(self.partitions.items())
         ]
-        return {"partitions": partitions, "unknown": dict(self.unknown), "large": self.large}
+        told = {"unknown": dict(self.unknown), "large": self.large, "warned": dict(self.warned)}
+        return {"partitions": partitions, **told}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Tally:
         partitions = {(part["topic"], part["partition"]): Fates.from_json(part) for part in body["partitions"]}
-        return cls(partitions, Counter(body["unknown"]), body.get("large", 0))
+        return cls(partitions, Counter(body["unknown"]), body["large"], Counter(body["warned"]))

@@ -44,9 +44,21 @@ def test_without_verdicts_there_is_nothing_to_carry() -> None:
     assert from_form(form, DATA, (), multiplied=True).verdicts == ()
 
 
+def places(*given: tuple[str, int, int]) -> pa.RecordBatch:
+    topics, partitions, offsets = zip(*given, strict=True)
+    return pa.RecordBatch.from_pydict({"_topic": topics, "_partition": partitions, "_offset": offsets})
+
+
 def test_records_are_numbered_by_their_runs() -> None:
-    assert numbers_of(pa.array([7, 8, 9])) is None
-    numbers = numbers_of(pa.array([7, 7, 8, 9, 9]))
+    assert numbers_of(places(("t", 0, 7), ("t", 0, 8), ("t", 0, 9))) is None
+    numbers = numbers_of(places(("t", 0, 7), ("t", 0, 7), ("t", 0, 8), ("t", 0, 9), ("t", 0, 9)))
+    assert numbers is not None
+    assert numbers.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_records_of_two_partitions_may_have_the_same_offset() -> None:
+    assert numbers_of(places(("t", 0, 7), ("t", 1, 7), ("u", 1, 7))) is None
+    numbers = numbers_of(places(("t", 0, 7), ("t", 0, 7), ("t", 1, 7), ("u", 1, 7), ("u", 1, 7)))
     assert numbers is not None
     assert numbers.tolist() == [0, 0, 1, 2, 2]
 

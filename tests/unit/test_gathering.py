@@ -1,15 +1,13 @@
-"""How many tasks read a batch, and how a worker takes partitions apart that one task read."""
+"""How many tasks read a batch."""
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.ranges import Range
 from penstock.steps.gathering import FEW, TASK_ROWS, tasks_for
-from penstock.worker.intake import by_partition
 
 
 def ranges(rows: int, partitions: int, idle: int = 0) -> list[Range]:
@@ -44,23 +42,3 @@ def test_slots_are_used_and_tasks_stay_small(sizes: list[int], slots: int) -> No
     if tasks is not None:
         assert slots <= tasks < sum(size > 0 for size in sizes)
         assert sum(sizes) <= max(tasks * TASK_ROWS, FEW)
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=40), st.booleans())
-def test_pieces_are_of_one_partition_each_and_hold_every_row_in_order(
-    places: list[tuple[str, int]], together: bool
-) -> None:
-    rows = sorted(places) if together else places
-    batch = pa.record_batch(
-        {
-            "topic": pa.array([topic for topic, _ in rows], pa.string()),
-            "partition": pa.array([partition for _, partition in rows], pa.int32()),
-            "offset": pa.array(range(len(rows)), pa.int64()),
-        }
-    )
-    pieces = [piece.to_pylist() for piece in by_partition(batch, "topic", "partition")]
-    assert all(len({(row["topic"], row["partition"]) for row in piece}) == 1 for piece in pieces)
-    assert all([row["offset"] for row in piece] == sorted(row["offset"] for row in piece) for piece in pieces)
-    assert sorted((row["offset"], row["topic"], row["partition"]) for piece in pieces for row in piece) == [
-        (number, *place) for number, place in enumerate(rows)
-    ]

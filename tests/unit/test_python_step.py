@@ -101,6 +101,34 @@ def test_rows_in_another_order_find_their_records(tmp_path: Path) -> None:
     assert fates(made.over(rows_of([1, 2, 3]))) == {100: [1], 101: [2], 102: [3]}
 
 
+def in_partitions(rows: Rows, partitions: list[int], offsets: list[int]) -> Rows:
+    """The same rows at these places."""
+    source = rows.source
+    for name, values in (("partition", partitions), ("offset", offsets)):
+        field = SOURCE.field(name)
+        source = source.set_column(SOURCE.get_field_index(name), field, pa.array(values, field.type))
+    return Rows(source, rows.data, rows.verdicts)
+
+
+def test_records_of_two_partitions_with_the_same_offset_are_told_apart(tmp_path: Path) -> None:
+    body = """
+        ids = rows['id'].to_pylist()
+        if 13 in ids:
+            raise ValueError('unlucky')
+        places = [n for n, i in enumerate(ids) for _ in range(i)]
+        return rows.take(pa.array(list(reversed(places)), pa.int64()))
+    """
+    given_rows = in_partitions(rows_of([1, 13, 0, 2, 0, 1]), [0, 0, 0, 1, 1, 1], [7, 8, 9, 7, 8, 9])
+    found = step(tmp_path, body).over(given_rows)
+    told = zip(found.source["partition"].to_pylist(), found.source["offset"].to_pylist(), strict=True)
+    codes = {verdict.row: verdict.code for verdict in found.verdicts}
+    assert [(part, offset, codes.get(row, "kept")) for row, (part, offset) in enumerate(told)] == [
+        (0, 7, "kept"), (0, 8, "step_failed"), (0, 9, "s"), (1, 7, "kept"), (1, 7, "kept"), (1, 8, "s"), (1, 9, "kept"),
+    ]  # fmt: skip
+    assert found.records is not None
+    assert found.records.tolist() == [0, 1, 2, 3, 3, 4, 5]
+
+
 def test_a_value_that_does_not_fit_the_learned_type_is_that_records_matter(tmp_path: Path) -> None:
     made = step(
         tmp_path,
@@ -137,6 +165,10 @@ def test_what_breaks_the_contract_on_zero_rows_is_refused_at_the_start(tmp_path:
         ("rows.append_column('more', rows['id'])", "gave more, which it did not give"),
         ("None", "a NoneType, not a pyarrow.RecordBatch"),
         ("rows.set_column(rows.schema.get_field_index('_offset'), '_offset', pc.add(rows['_offset'], 1))", "not given"),
+        (
+            "rows.set_column(rows.schema.get_field_index('_partition'), '_partition', pc.add(rows['_partition'], 1))",
+            "a row of t-1, of which it was given none",
+        ),
     ],
 )
 def test_what_breaks_the_contract_later_stops_the_batch(tmp_path: Path, change: str, words: str) -> None:

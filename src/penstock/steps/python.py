@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.errors import StepRefused
-from penstock.rows import HEADERS, Numbers, Rows, Verdict, headers_of, lineage_of
+from penstock.rows import HEADERS, Rows, headers_of, lineage_of
 from penstock.steps.functions import find
-from penstock.worker.crossing import numbers_of
+from penstock.steps.joined import Joined, Place
+from penstock.worker.crossing import RECORD
+from penstock.worker.stretches import changed
 
-KEPT = ("_topic", "_partition", "_offset")
+KEPT = RECORD
 """What a step must keep of the rows it keeps."""
 HANGS_SECONDS = 60.0
 """After so long in one call a function is taken to hang."""
@@ -52,8 +53,8 @@ class PythonStep:
         made, failed = self._in_parts(batch)
         return Joined(rows, given, self).of(made, failed)
 
-    def _in_parts(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], dict[int, str]]:
-        """What the function gave, and the offsets on which it raised: a batch is halved down to the record."""
+    def _in_parts(self, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], dict[Place, str]]:
+        """What the function gave, and the records on which it raised: a batch is halved down to the record."""
         try:
             with _stack_if_it_hangs():
                 made = find(self.function, self.folder)(batch)
@@ -63,7 +64,8 @@ class PythonStep:
         except (Exception, SystemExit) as error:
             cut = _middle(batch)
             if cut is None:
-                return [], {batch["_offset"][0].as_py(): f"{type(error).__name__}: {error}"[:300]}
+                topic, partition, offset = (batch[name][0].as_py() for name in KEPT)
+                return [], {(topic, partition, offset): f"{type(error).__name__}: {error}"[:300]}
         left, failed_left = self._in_parts(batch.slice(0, cut))
         right, failed_right = self._in_parts(batch.slice(cut))
         return [*left, *right], {**failed_left, **failed_right}
@@ -71,79 +73,23 @@ class PythonStep:
     def shaped(self, made: object) -> pa.RecordBatch:
         """What the function gave, in the columns that were learned, with the lineage that it kept."""
         if not isinstance(made, pa.RecordBatch):
-            raise self._broken(f"it gave a {type(made).__name__}, not a pyarrow.RecordBatch")
+            raise self.broken(f"it gave a {type(made).__name__}, not a pyarrow.RecordBatch")
         lost = [name for name in (*KEPT, *self.columns.names) if name not in made.schema.names]
         if lost:
-            raise self._broken(f"it gave rows without {', '.join(lost)}")
+            raise self.broken(f"it gave rows without {', '.join(lost)}")
         more = [name for name in made.schema.names if name not in self.columns.names and not name.startswith("_")]
         if more:
-            raise self._broken(f"it gave {', '.join(more)}, which it did not give when it was called on zero rows")
+            raise self.broken(f"it gave {', '.join(more)}, which it did not give when it was called on zero rows")
         arrays = [made[field.name].cast(field.type) for field in self.columns]
         schema = pa.schema([*self.columns, *(made.schema.field(name) for name in KEPT)])
         return pa.RecordBatch.from_arrays([*arrays, *(made[name] for name in KEPT)], schema=schema)
 
-    def _broken(self, what: str) -> StepRefused:
+    def broken(self, what: str) -> StepRefused:
         return StepRefused(
             f"step {self.name} ({self.function}): {what}.",
             data="Nothing of this batch is visible.",
             remedy="Correct the function and run again: the batch is done anew.",
         )
-
-
-class Joined:
-    """What a step made of some rows, put together again with those it never saw."""
-
-    def __init__(self, rows: Rows, given: Numbers, step: PythonStep) -> None:
-        self.rows, self.given, self.step = rows, given, step
-        offsets = rows.source["offset"].to_numpy(zero_copy_only=False)
-        self.offsets, first = np.unique(offsets[given], return_index=True)
-        self.places = given[first]
-        """First row of each record that the step was given, by offset."""
-
-    def of(self, made: list[pa.RecordBatch], failed: dict[int, str]) -> Rows:
-        columns = self.step.columns
-        batch = pa.concat_batches(made) if made else pa.RecordBatch.from_pylist([], _with_kept(columns))
-        places = self._places_of(batch)
-        verdicts = dict(self._outs(places, failed))
-        outs = np.array(sorted(verdicts), dtype=np.int64)
-        order = np.argsort(np.concatenate([outs, places]), kind="stable")
-        rows = np.concatenate([outs, places])[order]
-        data = [pa.concat_arrays([pa.nulls(len(outs), f.type), batch[f.name]]).take(pa.array(order)) for f in columns]
-        now_at = np.empty(len(order), dtype=np.int64)
-        now_at[order] = np.arange(len(order))
-        source = self.rows.source.take(pa.array(rows))
-        return Rows(
-            source=source,
-            data=pa.RecordBatch.from_arrays(data, schema=columns),
-            verdicts=tuple(verdicts[int(out)]._replace(row=int(now_at[n])) for n, out in enumerate(outs)),
-            records=numbers_of(source["offset"]),
-            unknown=self.rows.unknown,
-            warned=self.rows.warned,
-        )
-
-    def _places_of(self, batch: pa.RecordBatch) -> Numbers:
-        """For each row that the step made, the first row of its record."""
-        offsets = batch["_offset"].to_numpy(zero_copy_only=False)
-        at = np.searchsorted(self.offsets, offsets)
-        strange = (at >= len(self.offsets)) | (self.offsets[np.minimum(at, len(self.offsets) - 1)] != offsets)
-        if strange.any():
-            raise self.step._broken(f"it gave a row with _offset {offsets[strange][0]}, which it was not given")
-        found: Numbers = self.places[at]
-        return found
-
-    def _outs(self, places: Numbers, failed: dict[int, str]) -> Iterator[tuple[int, Verdict]]:
-        """Rows that are out: as before, on which the step raised, and those that it left out."""
-        stage = f"step:{self.step.name}"
-        for verdict in self.rows.verdicts:
-            yield verdict.row, verdict
-        for offset, place in zip(self.offsets.tolist(), self.places.tolist(), strict=True):
-            if offset in failed:
-                yield place, Verdict(place, "step_failed", None, failed[offset], stage)
-        gone = np.setdiff1d(self.places, places)
-        for place in gone.tolist():
-            offset = self.rows.source["offset"][place].as_py()
-            if offset not in failed:
-                yield place, Verdict(place, self.step.name, None, None, stage, drop=True)
 
 
 @contextmanager
@@ -171,10 +117,6 @@ def visible(rows: Rows) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*rows.data.schema, *lineage.schema, *OWN]))
 
 
-def _with_kept(columns: pa.Schema) -> pa.Schema:
-    return pa.schema([*columns, ("_topic", pa.string()), ("_partition", pa.int32()), ("_offset", pa.int64())])
-
-
 def _all_out(rows: Rows, columns: pa.Schema) -> Rows:
     data = pa.RecordBatch.from_arrays([pa.nulls(len(rows), field.type) for field in columns], schema=columns)
     return Rows(rows.source, data, rows.verdicts, rows.records, rows.unknown, rows.warned)
@@ -182,6 +124,5 @@ def _all_out(rows: Rows, columns: pa.Schema) -> Rows:
 
 def _middle(batch: pa.RecordBatch) -> int | None:
     """Where to cut between two records, near the middle; None if there is but one record."""
-    offsets = batch["_offset"]
-    changes = np.flatnonzero(pc.not_equal(offsets[1:], offsets[:-1]).to_numpy(zero_copy_only=False)) + 1
-    return int(changes[len(changes) // 2]) if len(changes) else None
+    begins = np.flatnonzero(changed(batch, RECORD))[1:]
+    return int(begins[len(begins) // 2]) if len(begins) else None

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.rows import HEADERS, SOURCE, TIME, Mask, Numbers, Rows, Verdict
+from penstock.worker.stretches import changed
 
 OUT = pa.struct(
     [
@@ -41,6 +42,8 @@ CARRIED = {
     "__headers": "headers",
 }
 """Column of the row form -> column of `SOURCE`."""
+RECORD = ("_topic", "_partition", "_offset")
+"""What tells records apart."""
 FORM = pa.schema(
     [
         *(pa.field(name, SOURCE.field(source).type) for name, source in CARRIED.items()),
@@ -93,17 +96,17 @@ def to_form(rows: Rows) -> pa.RecordBatch:
 
 
 def from_form(batch: pa.RecordBatch, columns: pa.Schema, sinks: Sequence[str], *, multiplied: bool) -> Rows:
-    """What Spark hands over, as Rows: whole records of one partition.
+    """What Spark hands over, as Rows: whole records.
 
     `multiplied`: a step may have made several rows of one record; it is then settled what becomes of the record.
     """
-    records = numbers_of(batch["_offset"]) if multiplied else None
+    records = numbers_of(batch) if multiplied else None
     told = batch if records is None else batch.filter(pa.array(np.diff(records, prepend=-1) != 0))
     unknown, warned = _noted(told["__note"])
     warned.update(told["__warned"].flatten().to_pylist())
     if records is not None:
         batch = batch.filter(pa.array(settled(batch["__out"], records)))
-        records = numbers_of(batch["_offset"])
+        records = numbers_of(batch)
     source = {source: batch[name].cast(SOURCE.field(source).type) for name, source in CARRIED.items()}
     data = [batch[field.name] for field in columns]
     return Rows(
@@ -143,16 +146,17 @@ def _first_of_each(records: Numbers, mask: Mask) -> Mask:
     return first
 
 
-def numbers_of(offsets: pa.Array) -> Numbers | None:
+def numbers_of(batch: pa.RecordBatch, record: Sequence[str] = RECORD) -> Numbers | None:
     """The number of the record of each row, counted from 0: rows of one record stand side by side.
 
     None where each row is a record of its own.
     """
-    values = offsets.to_numpy(zero_copy_only=False)
-    changes = values[1:] != values[:-1]
-    if changes.all():
-        return None
-    return np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
+    return numbered(changed(batch, record))
+
+
+def numbered(begins: Mask) -> Numbers | None:
+    """The numbers of records, of which one begins at each of these rows."""
+    return None if begins.all() else np.cumsum(begins) - 1
 
 
 def _as_they_are(columns: pa.Schema, data: Sequence[pa.Array]) -> pa.Schema:

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from penstock.rows import Mask, Rows, Verdict
 from penstock.sinks.contract import Target, Writer
 from penstock.sinks.fitting import fitting
-from penstock.tally import Fates, Tally
+from penstock.tally import Tally
+from penstock.worker.books import Books
 from penstock.worker.letters import Sender, dead_letters
 
 DEAD_LETTERS = "dead_letters"
@@ -37,31 +38,24 @@ class Desk:
         """Topic and schema id of records whose schema is not known."""
 
     def take(self, rows: Rows) -> None:
-        """Write every row of one partition's batch somewhere, and count its records."""
-        source = rows.source
-        fates = self.note(rows)
+        """Write every row of a batch somewhere, and count its records."""
+        self.note(rows)
         if not len(rows):
             return
-        fates.seen += rows.count()
-        fates.cover(*pc.min_max(source["offset"]).as_py().values())
+        books = Books(rows, self.tally)
+        books.open()
         for verdict in rows.verdicts:
-            kind = fates.dropped if verdict.drop else fates.stopped if verdict.stop else fates.rejected
-            kind[verdict.code] += 1
             if verdict.code == UNKNOWN_SCHEMA:
-                self._note_strange(source, verdict.row)
+                self._note_strange(rows.source, verdict.row)
         for outlet in self.outlets:
-            self._bury(source, outlet.take(rows, fates))
-        self._bury(source, [verdict for verdict in rows.verdicts if not verdict.drop and not verdict.stop])
+            self._bury(rows.source, outlet.take(rows, books))
+        self._bury(rows.source, [verdict for verdict in rows.verdicts if not verdict.drop and not verdict.stop])
 
-    def note(self, rows: Rows) -> Fates:
-        """Count what was noticed on the way, beside the records' fates; the fates of these rows' partition."""
+    def note(self, rows: Rows) -> None:
+        """Count what was noticed on the way, beside the records' fates."""
         self.tally.large += rows.large
-        if not len(rows):
-            return Fates()
-        fates = self.tally.of(rows.source["topic"][0].as_py(), rows.source["partition"][0].as_py())
-        fates.warned.update(rows.warned)
+        self.tally.warned.update(rows.warned)
         self.tally.note_unknown(rows.unknown)
-        return fates
 
     def _note_strange(self, source: pa.RecordBatch, row: int) -> None:
         key = source["topic"][row].as_py(), source["schema_id"][row].as_py()
@@ -89,7 +83,7 @@ class Outlet:
         self.name, self.extras = name, target.extras
         self.writer = target.writer(tag)
 
-    def take(self, rows: Rows, fates: Fates) -> list[Verdict]:
+    def take(self, rows: Rows, books: Books) -> list[Verdict]:
         """Write the rows of this sink. What it cannot take comes back: one verdict a record."""
         good = rows.good
         wanted, refused = self._routed(rows, good)
@@ -108,7 +102,7 @@ class Outlet:
                     for misfit in misfits
                 ]
         verdicts = one_a_record(refused, rows)
-        self._count(rows, good, written, verdicts, fates)
+        books.enter(self.name, written, verdicts)
         return verdicts
 
     @property
@@ -141,14 +135,6 @@ class Outlet:
             for name in self.extras
         }
         return pa.RecordBatch.from_pydict(columns)
-
-    def _count(self, rows: Rows, good: Mask, written: Mask, verdicts: list[Verdict], fates: Fates) -> None:
-        records = rows.count(written)
-        fates.written[self.name] += records
-        fates.rows[self.name] += int(np.count_nonzero(written))
-        fates.not_routed[self.name] += rows.count(good) - records - len(verdicts)
-        if verdicts:
-            fates.refused.setdefault(self.name, Counter()).update(verdict.code for verdict in verdicts)
 
 
 def only(rows: pa.RecordBatch, wanted: Mask) -> pa.RecordBatch:

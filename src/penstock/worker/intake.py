@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -10,11 +10,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from penstock.formats.contract import Decoded, DecoderByTopic, FormatOptions
 from penstock.rows import SOURCE, Rows
-from penstock.worker.crossing import from_form
+from penstock.worker.crossing import RECORD, from_form
+from penstock.worker.stretches import changed, in_stretches
 
 LARGE = 8 * 1024
 """Bytes of key, value and headers above which a record is large: see steps/weighing.py."""
@@ -24,7 +24,7 @@ class Intake(Protocol):
     """Picklable; makes Rows of what Spark's iterator gives."""
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
-        """Rows of one topic partition each, every record whole."""
+        """Rows of one partition after another, every record whole."""
         ...
 
 
@@ -49,21 +49,21 @@ class FromSource:
             if large := self._large(batch):
                 yield Rows(batch.slice(0, 0), pa.RecordBatch.from_pylist([], decoder.columns), large=large)
                 void |= not self.weighed
-            if void and not self.weighed:
+            if (void and not self.weighed) or not batch.num_rows:
                 continue
-            for source in by_partition(self._with_topic(batch), "topic", "partition"):
-                values = source["value"]
-                if isinstance(decoder, DecoderByTopic):
-                    one = decoder.of_topic(source["topic"][0].as_py())
-                    strange = one.strange(values)
-                    void |= len(strange) > 0
-                    if len(strange):
-                        told = source.take(pa.array(strange))
-                        yield _decoded(told, one.unread(told["value"]))
-                    if not void:
-                        yield _decoded(source, one.decode(values))
-                else:
-                    yield _decoded(source, decoder.decode(values))
+            source = in_stretches(self._with_topic(batch))
+            if not isinstance(decoder, DecoderByTopic):
+                yield _decoded(source, decoder.decode(source["value"]))
+                continue
+            for topic, piece in by_topic(source):
+                one = decoder.of_topic(topic)
+                strange = one.strange(piece["value"])
+                void |= len(strange) > 0
+                if len(strange):
+                    told = piece.take(pa.array(strange))
+                    yield _decoded(told, one.unread(told["value"]))
+                if not void:
+                    yield _decoded(piece, one.decode(piece["value"]))
 
     def _large(self, batch: pa.RecordBatch) -> int:
         """How many of these records are large."""
@@ -97,36 +97,16 @@ class FromSpark:
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
         for batch in whole_records(batches) if self.multiplied else batches:
-            for piece in by_partition(batch, "_topic", "_partition"):
-                yield from_form(piece, self.columns, self.sinks, multiplied=self.multiplied)
+            if batch.num_rows:
+                ordered = in_stretches(batch, "_topic", "_partition")
+                yield from_form(ordered, self.columns, self.sinks, multiplied=self.multiplied)
 
 
-def by_partition(batch: pa.RecordBatch, topic: str, partition: str) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces of one topic partition each. Tasks read one after another: the pieces are slices."""
-    if batch.num_rows == 0:
-        return
-    starts = _changes(batch, (topic, partition))
-    if len(starts) == 1:
-        yield batch
-        return
-    places = pa.array(starts)
-    pairs = set(zip(batch[topic].take(places).to_pylist(), batch[partition].take(places).to_pylist(), strict=True))
-    if len(starts) == len(pairs):
-        for start, end in pairwise([*starts.tolist(), batch.num_rows]):
-            yield batch.slice(start, end - start)
-        return
-    for name, number in sorted(pairs):
-        yield batch.filter(pc.and_(pc.equal(batch[topic], name), pc.equal(batch[partition], number)))
-
-
-def _changes(batch: pa.RecordBatch, columns: Sequence[str]) -> NDArray[np.intp]:
-    """The rows at which one of these columns is not as in the row before; the first is one."""
-    changed = np.zeros(batch.num_rows, dtype=np.bool_)
-    changed[0] = True
-    for name in columns:
-        column = batch[name]
-        changed[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(changed)
+def by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The batch in pieces of one topic each. They are slices: the rows of a topic stand in line."""
+    starts = np.flatnonzero(changed(batch, ("topic",)))
+    for start, end in pairwise([*starts.tolist(), batch.num_rows]):
+        yield batch["topic"][start].as_py(), batch.slice(start, end - start)
 
 
 def whole_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -136,7 +116,7 @@ def whole_records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         if batch.num_rows == 0:
             continue
         joined = batch if held is None else pa.concat_batches([held, batch])
-        cut = int(_changes(joined, ("_topic", "_partition", "_offset"))[-1])  # the last record begins there
+        cut = int(np.flatnonzero(changed(joined, RECORD))[-1])  # the last record begins there
         held = joined.slice(cut)
         if cut:
             yield joined.slice(0, cut)

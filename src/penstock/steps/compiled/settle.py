@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.rows import Mask, Rows, Verdict
-from penstock.worker.crossing import OUT, numbers_of, settled
+from penstock.worker.crossing import OUT, numbered, settled
 
 FATES = {False: "reject", True: "drop"}
 
@@ -35,12 +35,11 @@ class Settled:
             fates[verdict.row] = {"fate": FATES[verdict.drop]}
         stays: Mask = settled(pa.array(fates, OUT), rows.records)
         now_at, kept = np.cumsum(stays) - 1, pa.array(stays)
-        source = rows.source.filter(kept)
         return replace(
             rows,
-            source=source,
+            source=rows.source.filter(kept),
             data=rows.data.filter(kept),
             verdicts=tuple(each._replace(row=int(now_at[each.row])) for each in rows.verdicts if stays[each.row]),
-            records=numbers_of(source["offset"]),
+            records=numbered(np.diff(rows.records[stays], prepend=-1) != 0),
             routes={name: route.filter(kept) for name, route in rows.routes.items()},
         )
