@@ -42,7 +42,8 @@ class Fates:
         self.seen += other.seen
         self.cover(other.first, other.last)
         for name in COUNTERS:
-            getattr(self, name).update(getattr(other, name))
+            if more := getattr(other, name):
+                getattr(self, name).update(more)
         for sink, codes in other.refused.items():
             self.refused.setdefault(sink, Counter()).update(codes)
 

@@ -122,9 +122,8 @@ def _quotient(node: Node, given: Sequence[Op]) -> Op:
         kernel = _whole_quotient
     else:
         raise NotCompiled(f"division of {kind}")
-    checked = call(kind, kernel, given, raises=True)
-    assert isinstance(checked, Call)
-    return Quotient(kind, True, checked.strict, kernel, tuple(given))
+    made = call(kind, kernel, given, raises=True)
+    return Quotient(kind, True, made.strict, kernel, tuple(given)) if isinstance(made, Call) else made
 
 
 class Quotient(Call):

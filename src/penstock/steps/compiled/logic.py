@@ -154,6 +154,8 @@ def _choice(condition: Op, one: Op, other: Op) -> Op:
         return one if condition.value.as_py() else other
     if condition.raises:
         _must_differ([one, other])
+    elif is_null(one) and is_null(other):
+        return one
     raises = condition.raises or one.raises or other.raises
     return Choice(one.type, raises, False, condition, one, other)
 

@@ -116,8 +116,10 @@ def call(
     inner = any(argument.raises for argument in arguments)
     if all(isinstance(argument, Literal) for argument in arguments):
         raise NotCompiled("it is the same for every row")
-    if inner and any(is_null(argument) for argument in arguments):
-        raise NotCompiled("Spark may leave out what stands beside a NULL")
+    if any(is_null(argument) for argument in arguments):
+        if inner:
+            raise NotCompiled("Spark may leave out what stands beside a NULL")
+        return Literal(kind, False, False, pa.scalar(None, kind))
     strict = any(argument.strict for argument in arguments)
     return Call(kind, raises or inner, strict, kernel, tuple(arguments), every)
 
