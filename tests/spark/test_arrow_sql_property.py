@@ -112,7 +112,7 @@ LEFT_TO_SPARK = {
     "IF(i1 NOT IN (0, NULL) AND CAST(n1 AS INT) > 1, 1, 2)": "leave out",
     "CAST(date_sub(a2, i2) AS TIMESTAMP) != '2020-01-01 00:00:00'": "a date as a time",
     "nullif(CASE WHEN FALSE THEN l1 END, _offset) DIV CAST(n1 AS BIGINT)": "leave out",
-    "(i1 + CAST(NULL AS INT)) + CAST(n1 AS INT)": "leave out",
+    "(l1 DIV NULL) % CAST(n1 AS BIGINT)": "leave out",
     "nvl2(FALSE, 1.25, c1) <=> CAST(n1 AS TINYINT)": "leave out",
     "s1 RLIKE '((a{50}){50}){50}'": "RE2",
 }
