@@ -203,7 +203,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description="How the cost of a row grows.")
     parser.add_argument("--full", action="store_true", help="ten million rows instead of three at the most, and more")
     parser.add_argument("--rounds", type=int, default=2, help="turns that count (default: 2)")
-    parser.add_argument("--warm", type=int, default=3, help="turns before them, which do not (default: 3)")
+    parser.add_argument("--warm", type=int, default=5, help="turns before them, which do not (default: 5)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     axes = list(dict.fromkeys(cell.axis for cell in cells(full=False)))
     parser.add_argument("axes", nargs="*", choices=[*axes, []], default=[], metavar="AXIS", help=f"of {axes}")
