@@ -7,8 +7,8 @@ FETCHED_BYTES = 32 << 20
 POLLED_ROWS = 100_000
 """What all consumers together may have polled and not handed on."""
 AS_THE_SYSTEM_LIKES = "-1"
-"""Of a socket's buffer. Kafka's client would have 64 KB: a fetch then comes in ten or more pieces, each a call or two to
-the system and a pause of the broker's."""
+"""Of a socket's buffer. Kafka's client would have 64 KB: a fetch then comes in ten or more pieces, each a call or two
+to the system, while the broker waits."""
 WAIT_MILLISECONDS = 1
 """A batch reads what is there, so nothing is waited for, but for one thing: behind every fetch the consumer sends the
 next, ahead. Behind the last record of a partition the broker holds that one back (half a second, if nobody says
