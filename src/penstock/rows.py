@@ -52,6 +52,8 @@ LINEAGE = pa.schema(
     ]
 )
 """What every written row keeps of its origin: the audit rests on it."""
+RECORD = ("_topic", "_partition", "_offset")
+"""What of the lineage tells records apart."""
 
 DEAD_LETTER = pa.schema(
     [
@@ -139,12 +141,18 @@ class Rows:
         rows = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
         if self.records is None:
             return rows
-        first: Numbers = rows[np.diff(self.records[rows], prepend=-1) != 0]
+        first: Numbers = rows[begins(self.records[rows])]
         return first
 
     def count(self, mask: Mask | None = None) -> int:
         """Records that have a row in this mask; without one, all records."""
         return len(self.firsts(mask))
+
+
+def begins(records: Numbers) -> Mask:
+    """The rows at which a record begins, by the numbers of their records."""
+    mask: Mask = np.diff(records, prepend=-1) != 0
+    return mask
 
 
 def headers_of(source: pa.RecordBatch) -> pa.Array:

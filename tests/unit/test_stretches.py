@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.rows import SOURCE, Rows, Verdict
+from penstock.rows import SOURCE, Mask, Rows, Verdict
 from penstock.tally import Fates, Tally
 from penstock.worker.books import Books
 from penstock.worker.stretches import Stretches, in_stretches
@@ -78,7 +78,7 @@ def _sensible(record: Record, single: bool) -> Record:
     return record._replace(rows=record.rows[:1]) if single else record
 
 
-def _at_the_desk(records: list[Record]) -> tuple[Rows, np.ndarray[tuple[int], np.dtype[np.bool_]], list[Verdict]]:
+def _at_the_desk(records: list[Record]) -> tuple[Rows, Mask, list[Verdict]]:
     numbers = [number for number, record in enumerate(records) for _ in record.rows]
     flat = [fate for record in records for fate in record.rows]
     first = {number: row for row, number in reversed(list(enumerate(numbers)))}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from penstock.rows import RECORD
 from penstock.steps.compiled.settle import Settled
 from penstock.steps.frame import Frame
 from penstock.worker.crossing import with_form
@@ -102,8 +103,7 @@ class Builder:
     def _spread(self, tasks: int) -> None:
         """Spread the rows over so many tasks. The rows of one record stay together, side by side."""
         self._into_spark()
-        place = ("_topic", "_partition", "_offset")
-        self.rows = self.rows.repartition(tasks, *place).sortWithinPartitions(*place)
+        self.rows = self.rows.repartition(tasks, *RECORD).sortWithinPartitions(*RECORD)
 
     def _into_arrow(self, routed: tuple[str, ...] = ()) -> None:
         if self.intake is None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from penstock.rows import Numbers, Rows, Verdict
-from penstock.worker.crossing import CARRIED, RECORD, numbers_of
+from penstock.rows import LINEAGE, RECORD, Numbers, Rows, Verdict
+from penstock.worker.crossing import CARRIED, numbers_of
 from penstock.worker.stretches import Part, Stretches, in_stretches
 
 if TYPE_CHECKING:
@@ -101,5 +101,4 @@ def _by_part(rows: Rows, given: Numbers) -> Iterator[tuple[Part, Numbers]]:
 
 
 def _nothing(columns: pa.Schema) -> pa.RecordBatch:
-    kept = [("_topic", pa.string()), ("_partition", pa.int32()), ("_offset", pa.int64())]
-    return pa.RecordBatch.from_pylist([], pa.schema([*columns, *kept]))
+    return pa.RecordBatch.from_pylist([], pa.schema([*columns, *(LINEAGE.field(name) for name in RECORD)]))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from penstock.errors import StepRefused
 from penstock.pipeline import Pipeline
-from penstock.rows import SOURCE, Rows
+from penstock.rows import RECORD, SOURCE, Rows
 from penstock.sql.expression import read_expression
 from penstock.sql.query import read_query
 from penstock.sql.scope import penstock_columns
@@ -27,7 +27,7 @@ from penstock.steps.compiled.plan import compiled_checks, compiled_query, compil
 from penstock.steps.flow import Flow, Stage, spark_schema
 from penstock.steps.frame import Frame, column
 from penstock.steps.functions import NOTHING, find, takes
-from penstock.steps.python import KEPT, PythonStep, visible
+from penstock.steps.python import PythonStep, visible
 from penstock.steps.queries import columns_of, queried
 from penstock.steps.routes import Route, learned, routed
 from penstock.steps.staged import StagedStep, seen, shaped
@@ -127,7 +127,7 @@ class Learner:
             raise
         except Exception as error:
             raise raised_on_nothing(reference, error) from error
-        self.columns = to_arrow_schema(made.drop(*KEPT).schema, timezone="UTC")
+        self.columns = to_arrow_schema(made.drop(*RECORD).schema, timezone="UTC")
         step = StagedStep(name, reference, folder, given, self.columns)
         self.stages.append(Stage(name, "staged", self.columns, staged=step, multiplies=True))
 
@@ -217,7 +217,7 @@ def columns_given(reference: str, folder: str, columns: pa.Schema, name: str) ->
         raise StepRefused(
             f"python step {reference}: it makes {', '.join(strange)}; names that begin with `_` are penstock's own.",
             data=NOTHING,
-            remedy=f"Name it otherwise. It must keep {', '.join(KEPT)} and may keep the rest of penstock's columns.",
+            remedy=f"Name it otherwise. It must keep {', '.join(RECORD)} and may keep the rest of penstock's columns.",
         )
     return given
 

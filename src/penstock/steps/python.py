@@ -12,14 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import StepRefused
-from penstock.rows import HEADERS, Rows, headers_of, lineage_of
+from penstock.rows import HEADERS, RECORD, Rows, headers_of, lineage_of
 from penstock.steps.functions import find
 from penstock.steps.joined import Joined, Place
-from penstock.worker.crossing import RECORD
 from penstock.worker.stretches import changed
 
-KEPT = RECORD
-"""What a step must keep of the rows it keeps."""
 HANGS_SECONDS = 60.0
 """After so long in one call a function is taken to hang."""
 TIMESTAMP_TYPES = pa.array(["CreateTime", "LogAppendTime"])
@@ -64,7 +61,7 @@ class PythonStep:
         except (Exception, SystemExit) as error:
             cut = _middle(batch)
             if cut is None:
-                topic, partition, offset = (batch[name][0].as_py() for name in KEPT)
+                topic, partition, offset = (batch[name][0].as_py() for name in RECORD)
                 return [], {(topic, partition, offset): f"{type(error).__name__}: {error}"[:300]}
         left, failed_left = self._in_parts(batch.slice(0, cut))
         right, failed_right = self._in_parts(batch.slice(cut))
@@ -74,15 +71,15 @@ class PythonStep:
         """What the function gave, in the columns that were learned, with the lineage that it kept."""
         if not isinstance(made, pa.RecordBatch):
             raise self.broken(f"it gave a {type(made).__name__}, not a pyarrow.RecordBatch")
-        lost = [name for name in (*KEPT, *self.columns.names) if name not in made.schema.names]
+        lost = [name for name in (*RECORD, *self.columns.names) if name not in made.schema.names]
         if lost:
             raise self.broken(f"it gave rows without {', '.join(lost)}")
         more = [name for name in made.schema.names if name not in self.columns.names and not name.startswith("_")]
         if more:
             raise self.broken(f"it gave {', '.join(more)}, which it did not give when it was called on zero rows")
         arrays = [made[field.name].cast(field.type) for field in self.columns]
-        schema = pa.schema([*self.columns, *(made.schema.field(name) for name in KEPT)])
-        return pa.RecordBatch.from_arrays([*arrays, *(made[name] for name in KEPT)], schema=schema)
+        schema = pa.schema([*self.columns, *(made.schema.field(name) for name in RECORD)])
+        return pa.RecordBatch.from_arrays([*arrays, *(made[name] for name in RECORD)], schema=schema)
 
     def broken(self, what: str) -> StepRefused:
         return StepRefused(

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from penstock.errors import StepRefused
+from penstock.rows import RECORD
 from penstock.steps.flow import spark_schema
 from penstock.steps.frame import OWN, Frame, column, out
 from penstock.steps.functions import NOTHING, find
 from penstock.steps.hunt import Record, is_one_of
-from penstock.steps.python import KEPT
 from penstock.worker.crossing import with_form
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class StagedStep:
         from pyspark.sql import functions as F  # noqa: N812
 
         bad = is_one_of(failed)
-        made = self.made(staged.rows.filter(~bad)).withColumnsRenamed({name: f"__new{name}" for name in KEPT})
-        keys = [column(name) == column(f"__new{name}") for name in KEPT]
-        carried = staged.rows.select(*map(column, staged.carried)).dropDuplicates(list(KEPT))  # one row a record
+        made = self.made(staged.rows.filter(~bad)).withColumnsRenamed({name: f"__new{name}" for name in RECORD})
+        keys = [column(name) == column(f"__new{name}") for name in RECORD]
+        carried = staged.rows.select(*map(column, staged.carried)).dropDuplicates(list(RECORD))  # one row a record
         joined = carried.join(made.withColumn("__made", F.lit(True)), keys, "full")
         mark = F.when(bad, out(f"step:{self.name}", "step_failed", RAISED)).when(
             column("__made").isNull(), out(f"step:{self.name}", self.name, None, "drop")
         )
-        ordered = joined.sortWithinPartitions(*KEPT)
+        ordered = joined.sortWithinPartitions(*RECORD)
         kept = [mark.alias(name) if name == "__out" else column(name) for name in staged.carried]
         return Frame(ordered.select(*map(column, self.columns.names), *kept), tuple(self.columns.names))
 
@@ -80,11 +80,11 @@ def shaped(made: object, reference: str, columns: pa.Schema | None = None) -> Da
 
     if not isinstance(made, DataFrame):
         raise _refused(reference, f"it gave a {type(made).__name__}, not a pyspark.sql.DataFrame")
-    lost = [name for name in KEPT if name not in made.columns]
+    lost = [name for name in RECORD if name not in made.columns]
     if lost:
         raise _refused(reference, f"it gave rows without {', '.join(lost)}")
     data = [name for name in made.columns if not name.startswith("_")] if columns is None else columns.names
-    return made.select(*map(column, data), *map(column, KEPT))
+    return made.select(*map(column, data), *map(column, RECORD))
 
 
 def _refused(reference: str, what: str) -> StepRefused:

@@ -19,6 +19,8 @@ class Books:
         self.rows = rows
         self.stretches = Stretches(rows.source)
         self.fates = [tally.of(*part) for part in self.stretches.parts]
+        self.good = self.stretches.shares(rows.firsts(rows.good))
+        """Records of each partition that every sink is offered."""
 
     def open(self) -> None:
         """Count the records that came, and those of them that are out before any sink."""
@@ -35,12 +37,12 @@ class Books:
     def enter(self, sink: str, written: Mask, refused: list[Verdict]) -> None:
         """Count what one sink wrote, what it could not take, and, as not routed to it, the rest of what was good."""
         rows, shares = self.rows, self.stretches.shares
-        good, whole = shares(rows.firsts(rows.good)), shares(rows.firsts(written))
-        made, away = shares(np.flatnonzero(written)), shares(np.sort([verdict.row for verdict in refused]))
+        whole, made = shares(rows.firsts(written)), shares(np.flatnonzero(written))
+        away = shares(np.sort([verdict.row for verdict in refused]))
         for number, fates in enumerate(self.fates):
             fates.written[sink] += whole[number]
             fates.rows[sink] += made[number]
-            fates.not_routed[sink] += good[number] - whole[number] - away[number]
+            fates.not_routed[sink] += self.good[number] - whole[number] - away[number]
         for fates, verdict in self._by_verdict(refused):
             fates.refused.setdefault(sink, Counter())[verdict.code] += 1
 

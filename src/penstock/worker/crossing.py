@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.rows import HEADERS, SOURCE, TIME, Mask, Numbers, Rows, Verdict
+from penstock.rows import HEADERS, RECORD, SOURCE, TIME, Mask, Numbers, Rows, Verdict, begins
 from penstock.worker.stretches import changed
 
 OUT = pa.struct(
@@ -42,8 +42,6 @@ CARRIED = {
     "__headers": "headers",
 }
 """Column of the row form -> column of `SOURCE`."""
-RECORD = ("_topic", "_partition", "_offset")
-"""What tells records apart."""
 FORM = pa.schema(
     [
         *(pa.field(name, SOURCE.field(source).type) for name, source in CARRIED.items()),
@@ -101,12 +99,12 @@ def from_form(batch: pa.RecordBatch, columns: pa.Schema, sinks: Sequence[str], *
     `multiplied`: a step may have made several rows of one record; it is then settled what becomes of the record.
     """
     records = numbers_of(batch) if multiplied else None
-    told = batch if records is None else batch.filter(pa.array(np.diff(records, prepend=-1) != 0))
+    told = batch if records is None else batch.filter(pa.array(begins(records)))
     unknown, warned = _noted(told["__note"])
     warned.update(told["__warned"].flatten().to_pylist())
     if records is not None:
-        batch = batch.filter(pa.array(settled(batch["__out"], records)))
-        records = numbers_of(batch)
+        stays = settled(batch["__out"], records)
+        batch, records = batch.filter(pa.array(stays)), numbered(begins(records[stays]))
     source = {source: batch[name].cast(SOURCE.field(source).type) for name, source in CARRIED.items()}
     data = [batch[field.name] for field in columns]
     return Rows(
@@ -154,9 +152,9 @@ def numbers_of(batch: pa.RecordBatch, record: Sequence[str] = RECORD) -> Numbers
     return numbered(changed(batch, record))
 
 
-def numbered(begins: Mask) -> Numbers | None:
+def numbered(starts: Mask) -> Numbers | None:
     """The numbers of records, of which one begins at each of these rows."""
-    return None if begins.all() else np.cumsum(begins) - 1
+    return None if starts.all() else np.cumsum(starts) - 1
 
 
 def _as_they_are(columns: pa.Schema, data: Sequence[pa.Array]) -> pa.Schema:

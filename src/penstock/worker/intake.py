@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.contract import Decoded, DecoderByTopic, FormatOptions
-from penstock.rows import SOURCE, Rows
-from penstock.worker.crossing import RECORD, from_form
+from penstock.rows import RECORD, SOURCE, Rows
+from penstock.worker.crossing import from_form
 from penstock.worker.stretches import changed, in_stretches
 
 LARGE = 8 * 1024

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.files import sync
-from penstock.rows import HEADERS
+from penstock.rows import HEADERS, RECORD
 from penstock.sinks.contract import FrozenFile
 
 HELD_BYTES = 64 * 2**20
@@ -32,7 +32,6 @@ FROZEN = pa.schema(
     ]
 )
 """A row as it will be sent, and where it came from."""
-ORIGIN = ("_topic", "_partition", "_offset")
 
 
 class Place(NamedTuple):
@@ -128,12 +127,12 @@ class _Run:
 
 
 def place_of(rows: pa.Table, row: int) -> Place:
-    return Place(*(rows[name][row].as_py() for name in ORIGIN))
+    return Place(*(rows[name][row].as_py() for name in RECORD))
 
 
 def in_order(rows: pa.Table) -> pa.Table:
     """The rows in the order of the source; rows of one record stay in the order they have."""
-    return rows if _ascends(rows) else rows.take(pc.sort_indices(rows, [(name, "ascending") for name in ORIGIN]))
+    return rows if _ascends(rows) else rows.take(pc.sort_indices(rows, [(name, "ascending") for name in RECORD]))
 
 
 def _ascends(rows: pa.Table) -> bool:

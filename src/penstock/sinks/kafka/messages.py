@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from penstock.rows import RECORD
 from penstock.sinks.contract import Frozen, FrozenFile
-from penstock.sinks.kafka.frozen import ORIGIN, Place
+from penstock.sinks.kafka.frozen import Place
 from penstock.sinks.kafka.names import OFFSET, PARTITION, PIPELINE, SINK, TOPIC
 
 ROWS = 16_384
@@ -99,7 +100,7 @@ def _sender(frozen: Frozen) -> Headers:
 
 def _placed(stage: Path, file: FrozenFile, sender: Headers) -> Iterator[_Placed]:
     for rows in _batches(stage, file):
-        places = map(Place, *(rows[name].to_pylist() for name in ORIGIN))
+        places = map(Place, *(rows[name].to_pylist() for name in RECORD))
         yield from zip(places, _of(rows, sender), strict=True)
 
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.encode.json_values import encode
-from penstock.rows import HEADERS
+from penstock.rows import HEADERS, RECORD
 from penstock.sinks.contract import FrozenFile, Misfit, RecordNumbers
 from penstock.sinks.fitting import fitting
-from penstock.sinks.kafka.frozen import FROZEN, ORIGIN, FrozenRows
+from penstock.sinks.kafka.frozen import FROZEN, FrozenRows
 from penstock.sinks.kafka.sizes import lineage_bytes, sizes
 from penstock.sinks.kafka.target import KafkaTarget
 
@@ -55,7 +55,7 @@ class KafkaWriter:
     def _records(self, rows: pa.RecordBatch, value: pa.Array) -> pa.RecordBatch:
         count, target = rows.num_rows, self.target
         arrays = [
-            *(rows[name] for name in ORIGIN),
+            *(rows[name] for name in RECORD),
             rows["__topic"] if target.topic is None else pa.repeat(target.topic, count),
             rows["__key"] if target.key else pa.nulls(count, pa.binary()),
             value,

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 import pyarrow as pa
 
-from penstock.rows import Mask, Rows, Verdict
+from penstock.rows import Mask, Rows, Verdict, begins
 from penstock.worker.crossing import OUT, numbered, settled
 
 FATES = {False: "reject", True: "drop"}
@@ -40,6 +40,6 @@ class Settled:
             source=rows.source.filter(kept),
             data=rows.data.filter(kept),
             verdicts=tuple(each._replace(row=int(now_at[each.row])) for each in rows.verdicts if stays[each.row]),
-            records=numbered(np.diff(rows.records[stays], prepend=-1) != 0),
+            records=numbered(begins(rows.records[stays])),
             routes={name: route.filter(kept) for name, route in rows.routes.items()},
         )
