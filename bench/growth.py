@@ -101,8 +101,8 @@ def _events(cell: Cell) -> Iterator[tuple[bytes, bytes | None]]:
 class Growth:
     """A broker, a session, and the drains."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, stack: ExitStack, batch_rows: int = BATCH_ROWS) -> None:
+        self.folder, self.batch_rows = folder, batch_rows
         self.broker = up(folder, child=True)
         stack.callback(self.broker.stop)
         self.spark = penstock_session(folder, SHORT_LIVED)
@@ -124,7 +124,7 @@ class Growth:
             source=Kafka(brokers=(self.broker.bootstrap,), topics=(cell.topic,)),
             decode=Json(schema=PLAIN if cell.event_bytes else SCHEMA),
             sinks={f"lake{number}": Sink(to=Delta(table=f"./lake{number}")) for number in range(cell.sinks)},
-            pace=Pace(max_rows=BATCH_ROWS),
+            pace=Pace(max_rows=self.batch_rows),
         )
         settle(pipeline)
         self._fresh()
@@ -143,10 +143,10 @@ def main() -> int:
     asked = _arguments()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-growth-")))
-        growth = Growth(folder, stack)
+        growth = Growth(folder, stack, asked.batch_rows)
         wanted = [cell for cell in cells(asked.full) if not asked.axes or cell.axis in asked.axes]
         told = measured(growth, wanted, asked.rounds, asked.warm)
-    print(report(told))
+    print(report(told, asked.batch_rows))
     if asked.json:
         asked.json.write_text(json.dumps(told, indent=2) + "\n")
     return 0
@@ -176,10 +176,10 @@ def measured(growth: Growth, wanted: list[Cell], rounds: int, warm: int) -> list
     ]
 
 
-def report(told: list[dict[str, Any]]) -> str:
+def report(told: list[dict[str, Any]], batch_rows: int) -> str:
     lines = [
         "",
-        f"Cost of a row, {CORES} cores, {HEAP} heap, batches of {BATCH_ROWS:,}; load {os.getloadavg()[0]:.1f}",
+        f"Cost of a row, {CORES} cores, {HEAP} heap, batches of {batch_rows:,}; load {os.getloadavg()[0]:.1f}",
         "",
         "| | | CPU-s of the rows | us of CPU a row | against the first | CPU-s of the run itself |",
         "|---|---|---|---|---|---|",
@@ -204,6 +204,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="ten million rows instead of three at the most, and more")
     parser.add_argument("--rounds", type=int, default=2, help="turns that count (default: 2)")
     parser.add_argument("--warm", type=int, default=5, help="turns before them, which do not (default: 5)")
+    parser.add_argument("--batch-rows", type=int, default=BATCH_ROWS, help="most rows of a batch (default: 250,000)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     axes = list(dict.fromkeys(cell.axis for cell in cells(full=False)))
     parser.add_argument("axes", nargs="*", choices=[*axes, []], default=[], metavar="AXIS", help=f"of {axes}")

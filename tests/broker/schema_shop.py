@@ -10,12 +10,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from deltalake import DeltaTable
 
+from penstock.dev.records import produce, produce_pairs
 from penstock.testing.harness import Case
 
 ID = {"name": "id", "type": "long"}
@@ -41,7 +41,6 @@ class Shop:
 
     def __post_init__(self) -> None:
         self.client = SchemaRegistryClient({"url": self.registry})
-        self.producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5})
 
     def send(self, topic: str, schema: str, values: Iterable[dict[str, Any]]) -> None:
         """Records of this schema; each gets an id. The serializer registers the schema."""
@@ -55,17 +54,13 @@ class Shop:
 
     def _send(self, topic: str, serializer: AvroSerializer, values: Iterable[dict[str, Any]]) -> None:
         context = SerializationContext(topic, MessageField.VALUE)
-        for value in values:
-            self.number += 1
-            whole = {"id": self.number, **value}
-            self.producer.produce(topic, serializer(whole, context), key=str(self.number))
-            self.sent.append(whole)
-        assert self.producer.flush(60) == 0
+        whole = [{"id": number, **value} for number, value in enumerate(values, self.number + 1)]
+        pairs = [(str(each["id"]).encode(), serializer(each, context)) for each in whole]
+        self.number += produce_pairs(self.bootstrap, topic, pairs)
+        self.sent += whole
 
     def send_raw(self, topic: str, values: Iterable[bytes | None]) -> None:
-        for value in values:
-            self.producer.produce(topic, value)
-        assert self.producer.flush(60) == 0
+        produce(self.bootstrap, topic, values)
 
     def id_of(self, topic: str) -> int:
         """The id of the topic's newest schema."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
@@ -24,7 +23,7 @@ from penstock.formats.protobuf.messages import messages_of
 from penstock.observe.events import TableEvolved
 from penstock.schemas.contract import Schema
 from penstock.testing.harness import Case
-from penstock.testing.kafka import DevKafka, read_all
+from penstock.testing.kafka import DevKafka, produce, read_all
 from penstock.testing.registry import Apicurio, apicurio
 from penstock.testing.runs import run_once, running
 
@@ -63,8 +62,7 @@ class Sender:
 
     def __init__(self, kafka: DevKafka, registry: Apicurio, topic: str) -> None:
         self.client = SchemaRegistryClient({"url": registry.url})
-        self.producer = Producer({"bootstrap.servers": kafka.bootstrap})
-        self.topic, self.where = topic, SerializationContext(topic, MessageField.VALUE)
+        self.bootstrap, self.topic, self.where = kafka.bootstrap, topic, SerializationContext(topic, MessageField.VALUE)
 
     def protobuf(self, version: int, numbers: Sequence[int]) -> None:
         kind = message(version)
@@ -80,9 +78,7 @@ class Sender:
         return int(self.client.get_latest_version(f"{self.topic}-value").schema_id or 0)
 
     def send(self, values: Sequence[bytes | None]) -> None:
-        for value in values:
-            self.producer.produce(self.topic, value)
-        assert self.producer.flush(60) == 0
+        produce(self.bootstrap, self.topic, values)
 
 
 def case_of(folder: Path, kafka: DevKafka, registry: Apicurio, topic: str, decode: Any, **sinks: Any) -> Case:
@@ -195,10 +191,7 @@ def test_what_a_sink_writes_is_read_by_confluents_deserializer(
     sink = {"kafka": {"topic": out, "value": word, "register": "if_compatible", "key": "id"}}
     case = case_of(tmp_path, kafka, registry, name, decode, copy=sink)
     values = [b'{"id": 1, "amount": 12.5, "tags": ["x"], "at": "2026-01-02T03:04:05Z"}', b'{"id": 2, "tags": [null]}']
-    given = Producer({"bootstrap.servers": kafka.bootstrap})
-    for value in [*values, b'{"id": 3}']:
-        given.produce(name, value)
-    assert given.flush(60) == 0
+    produce(kafka.bootstrap, name, [*values, b'{"id": 3}'])
     run_once(spark, case)
     kept = [1, 3] if word != "json_schema" else [1, 2, 3]
     found = [read_back(word, sender, record.value or b"") for record in read_all(kafka.bootstrap, out)]
@@ -227,9 +220,7 @@ def test_a_sink_whose_subject_cannot_take_the_columns_is_refused_before_anything
     name, out = topic("plain", 1), topic("taken", 1)
     sender = Sender(kafka, registry, out)
     sender.json(ORDER, [{"id": 0}])
-    given = Producer({"bootstrap.servers": kafka.bootstrap})
-    given.produce(name, b'{"id": true}')
-    assert given.flush(60) == 0
+    produce(kafka.bootstrap, name, [b'{"id": true}'])
     sink = {"kafka": {"topic": out, "value": "json_schema", "register": "if_compatible"}}
     case = case_of(tmp_path, kafka, registry, name, {"json": {"schema": "id BOOLEAN"}}, copy=sink)
     with pytest.raises(SinkRefused, match=f"sink copy, subject {out}-value: column /id: the column is bool"):

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame
 
+from penstock.stages import Check
+from penstock.steps.compiled.compile import SWITCH
 from penstock.steps.flow import collected
-from penstock.steps.weighing import SETTING, UNBOUNDED, still_weighed
+from penstock.steps.weighing import BYTES, FEWER_ROWS, ROWS, UNBOUNDED, still_weighed
 from penstock.testing.batches import Bench
 from penstock.worker.intake import LARGE
 
@@ -39,7 +41,7 @@ def test_small_records_cross_unweighed(bench: Make, monkeypatch: pytest.MonkeyPa
     case.write(SMALL, plan=plan)
     assert bounds == [UNBOUNDED]
     assert not plan.weighed
-    assert case.spark.conf.get(SETTING) != UNBOUNDED, "the session is left as it was"
+    assert case.spark.conf.get(BYTES) != UNBOUNDED, "the session is left as it was"
 
 
 def test_a_large_record_costs_one_more_read_and_the_next_batch_none(
@@ -48,11 +50,23 @@ def test_a_large_record_costs_one_more_read_and_the_next_batch_none(
     case = bench()
     plan = case.plan()
     bounds = seen_bounds(monkeypatch)
-    own = case.spark.conf.get(SETTING)
+    own = case.spark.conf.get(BYTES)
     case.write([*SMALL, large(4)], plan=plan)
     case.write([large(5)], 1, first=5, plan=plan)
     assert bounds == [UNBOUNDED, own, own]
     assert case.names() == [(0, number) for number in range(6)]
+
+
+def test_what_a_spark_stage_gives_is_weighed_in_smaller_batches(bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    case = bench(sections={"checks": (Check(name="named", rule="name IS NOT NULL"),)})
+    own = case.spark.conf.get(ROWS)
+    bounds = seen_bounds(monkeypatch, ROWS)
+    case.write([*SMALL, large(4), b'{"id": 5}'])
+    assert bounds == [str(FEWER_ROWS)], "one pass, whatever is in it"
+    assert case.spark.conf.get(ROWS) == own, "the session is left as it was"
+    assert case.names() == [(0, number) for number in range(5)]
+    assert case.dead() == [("named", None)]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +77,12 @@ def test_weighing_ends_when_a_long_batch_had_no_large_record(many: int, read: in
     assert still_weighed(many, read, before=before) is after
 
 
-def seen_bounds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The bound in bytes of every pass from now on."""
+def seen_bounds(monkeypatch: pytest.MonkeyPatch, setting: str = BYTES) -> list[str]:
+    """The bound of every pass from now on, in bytes or in rows."""
     seen: list[str] = []
 
     def noting(reports: DataFrame) -> list[str]:
-        seen.append(reports.sparkSession.conf.get(SETTING) or "")
+        seen.append(reports.sparkSession.conf.get(setting) or "")
         return collected(reports)
 
     monkeypatch.setattr("penstock.steps.legs.collected", noting)

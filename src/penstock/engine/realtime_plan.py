@@ -79,7 +79,7 @@ def decoded(records: DataFrame, decode: Any) -> Frame:
     values = [given[source] if source in given else F.col(source) for source in CARRIED.values()]
     carried = [value.alias(name) for name, value in zip(CARRIED, values, strict=True)]
     rows = records.select(*carried, F.col("headers").alias("__raw_headers"), _parsed(decode).alias("__data"))
-    rows = rows.withColumns({"__out": _decode_verdict(decode), "__warned": F.lit(None).cast("array<string>")})
+    rows = rows.withColumns({"__out": _decode_verdict(decode), "__warned": F.lit(None).cast("string")})
     names = list(decode.column_types())
     data = [F.when(F.expr(LIVE), column("__data", name)).alias(name) for name in names]
     kept = [column(name) for name in rows.columns if name != "__data"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.stages import Check
 from penstock.steps.attempt import attempt
 from penstock.steps.frame import LIVE, Frame, column, out
+from penstock.worker.crossing import BETWEEN_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -65,4 +66,4 @@ def _warnings(checks: Sequence[Check]) -> Column:
         for number, check in enumerate(checks)
         if check.on_fail == "warn"
     ]
-    return F.array_compact(F.array(*names)) if names else F.lit(None).cast("array<string>")
+    return F.nullif(F.concat_ws(BETWEEN_NAMES, *names), F.lit("")) if names else F.lit(None).cast("string")

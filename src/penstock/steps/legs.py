@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,12 @@ from penstock.steps.flow import Builder, Flow, Stage, collected
 from penstock.steps.frame import Frame
 from penstock.steps.hunt import Record, hunt
 from penstock.steps.staged import StagedStep
-from penstock.steps.weighing import small_alone, unweighed
+from penstock.steps.weighing import in_smaller_batches, small_alone, unweighed
 from penstock.worker.intake import FromSource
 from penstock.worker.task import ToSinks, ToStage
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Pass:
@@ -40,12 +40,19 @@ class Pass:
         self.flow, self.batch_id, self.end, self.folder = flow, batch_id, end, folder
         self.topic = topic
         """Of every record, where there is but one."""
-        self.weighed = weighed or any(stage.runs_in != "arrow" for stage in flow.stages)
+        self.through_spark = any(stage.runs_in != "arrow" for stage in flow.stages)
+        self.weighed = weighed or self.through_spark
 
     def over(self, source: DataFrame) -> list[str]:
         """Source rows in, every task's report out."""
-        with nullcontext() if self.weighed else unweighed(source.sparkSession):
+        with self._bounds(source.sparkSession):
             return self._over(source)
+
+    def _bounds(self, session: SparkSession) -> AbstractContextManager[None]:
+        """Of the Arrow batches of this pass."""
+        if self.through_spark:
+            return in_smaller_batches(session)
+        return nullcontext() if self.weighed else unweighed(session)
 
     def _over(self, source: DataFrame) -> list[str]:
         first, *later = legs_of(self.flow.stages)

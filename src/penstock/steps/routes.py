@@ -51,10 +51,13 @@ def _struct(route: Route) -> Column:
     headers = [
         F.struct(F.lit(name).alias("key"), as_bytes(route, text).alias("value")) for name, text in route.headers.items()
     ]
-    listed = F.array(*headers) if headers else F.lit(None)
-    values = {"key": key.cast("binary"), "topic": topic.cast("string"), "headers": listed.cast(HEADERS_TYPE)}
+    values = {"key": key.cast("binary"), "topic": topic.cast("string")}
+    if headers:
+        values["headers"] = F.array(*headers)
     if route.where is not None:
         values = {name: F.when(take, value) for name, value in values.items()}
+    values.setdefault("headers", F.array())  # of a sink that has none: NULL would be slow, see crossing.FORM
+    values["headers"] = values["headers"].cast(HEADERS_TYPE)
     return F.struct(take.alias("take"), *(value.alias(name) for name, value in values.items()))
 
 

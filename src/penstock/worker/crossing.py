@@ -46,12 +46,16 @@ FORM = pa.schema(
     [
         *(pa.field(name, SOURCE.field(source).type) for name, source in CARRIED.items()),
         pa.field("__out", OUT),
-        pa.field("__warned", pa.list_(pa.string())),
+        pa.field("__warned", pa.string()),
         pa.field("__note", pa.string()),
     ]
 )
 """What penstock carries in every row: where it came from, whether it is out, the checks that warned of it, and, in
-one row of each batch, the unknown fields that were seen and the warnings that were counted so far (JSON)."""
+one row of each batch, the unknown fields that were seen and the warnings that were counted so far (JSON).
+
+None of it is a list: where Spark weighs an Arrow batch it walks, for every row, over all the lists that are null."""
+BETWEEN_NAMES = ","
+"""Between the names of the checks in `__warned`."""
 ROUTE = pa.struct(
     [
         pa.field("take", pa.bool_()),
@@ -62,7 +66,7 @@ ROUTE = pa.struct(
 )
 """What a sink's own expressions gave for a row: does it take the row, and the row's key, topic and headers.
 
-Null where one of them raised an error.
+Null where one of them raised an error. What a sink does not ask for is null or empty, and not read.
 """
 ROUTE_PREFIX = "__to_"
 """Before a sink's name: the column of the row form that holds its ROUTE."""
@@ -85,7 +89,7 @@ def to_form(rows: Rows) -> pa.RecordBatch:
     }
     carried["_timestamp"] = carried["_timestamp"].cast(TIME)
     carried["__out"] = _outs(rows)
-    carried["__warned"] = pa.nulls(len(rows), FORM.field("__warned").type)
+    carried["__warned"] = pa.nulls(len(rows), pa.string())
     told = {"unknown": dict(rows.unknown), "warned": dict(rows.warned)} if rows.unknown or rows.warned else None
     notes = [json.dumps(told), *[None] * (len(rows) - 1)] if told else None
     carried["__note"] = pa.array(notes, pa.string()) if told else pa.nulls(len(rows), pa.string())
@@ -101,7 +105,7 @@ def from_form(batch: pa.RecordBatch, columns: pa.Schema, sinks: Sequence[str], *
     records = numbers_of(batch) if multiplied else None
     told = batch if records is None else batch.filter(pa.array(begins(records)))
     unknown, warned = _noted(told["__note"])
-    warned.update(told["__warned"].flatten().to_pylist())
+    warned.update(pc.split_pattern(told["__warned"].drop_null(), BETWEEN_NAMES).flatten().to_pylist())
     if records is not None:
         stays = settled(batch["__out"], records)
         batch, records = batch.filter(pa.array(stays)), numbered(begins(records[stays]))
