@@ -192,11 +192,11 @@ def test_a_sinks_own_expressions_give_the_same_routes(spark: SparkSession, tmp_p
     bench = Bench(spark, hard_rows(random.Random(3), 300), tmp_path)
     ours = compiled_routes(bench.frame, COLUMNS, routes).over(bench.rows).routes
     theirs = by_spark(routed(bench.frame, routes).rows, routes)
-    for name in routes:
+    for name, route in routes.items():
         there = theirs[name].is_valid().to_pylist()
         taken = [bool(each and each["take"]) for each in theirs[name].to_pylist()]
         assert ours[name].is_valid().to_pylist() == there
-        for field in ("take", "key", "topic", *(["headers"] if routes[name].headers else [])):
+        for field in ("take", "key", "topic", *(["headers"] if route.headers else [])):
             both_ = zip(ours[name].field(field).to_pylist(), theirs[name].field(field).to_pylist(), strict=True)
             used = there if field == "take" else taken
             assert [one == other for (one, other), asked in zip(both_, used, strict=True) if asked] == [True] * sum(
