@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.flink import CONNECTOR
 from bench.roster import ROSTER
+from bench.run import say
 from penstock.engine import ivy, jars
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +61,3 @@ def _fetch_connector(folder: Path) -> None:
         if (found := jars.sha256_of(fetched)) != FLINK_KAFKA.sha256:
             raise RuntimeError(f"{FLINK_KAFKA.coordinates} has sha-256 {found}, expected {FLINK_KAFKA.sha256}")
         fetched.replace(folder / CONNECTOR)
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
