@@ -74,4 +74,4 @@ lock: setup ## new versions of the pinned packages: rewrites requirements*.lock
 	@scripts/lock.sh
 
 clean: ## remove .venv and what tests leave; the shared cache of jars stays
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@rm -rf .venv .venv-peers .venv-flink .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
