@@ -14,8 +14,8 @@ from typing import Any
 from bench.job import Job
 from bench.peers import Tables, parsed, waiting
 
-CONNECTOR = "flink-sql-connector-kafka-5.0.0-2.2.jar"
-"""Where the environment of Flink keeps it: `bench.peers_environment`."""
+CONNECTOR = "connector-kafka.jar"
+"""What it is called in the environment of Flink: `bench.peers_environment` puts it there."""
 SOURCE = """
 CREATE TEMPORARY TABLE payments (`value` BYTES, `partition` INT METADATA, `offset` BIGINT METADATA) WITH (
   'connector' = 'kafka',

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from confluent_kafka import Producer
 from bench.cpu import CpuMeter
 from bench.lane import CORES, HEAP, penstock_session, wake
 from bench.ours import settle
+from bench.run import say
 from penstock import Delta, Json, Kafka, Pace, Pipeline, Sink
 from penstock.dev.kafka import ensure_topic, up
 from penstock.dev.payments import SCHEMA, payments
@@ -155,14 +155,14 @@ def main() -> int:
 def measured(growth: Growth, wanted: list[Cell], rounds: int, warm: int) -> list[dict[str, Any]]:
     every = list(dict.fromkeys(each for cell in wanted for each in (cell.shape, cell)))
     for cell in {each.topic: each for each in every}.values():
-        _say(f"producing {cell.rows:,} events into {cell.topic}")
+        say(f"producing {cell.rows:,} events into {cell.topic}")
         fill(growth.broker.bootstrap, cell)
     took: dict[Cell, list[float]] = {cell: [] for cell in every}
     for number in range(warm + rounds):
         for cell in every:
             took[cell].append(growth.cost(cell))
             turn = f"turn {number - warm + 1}" if number >= warm else f"warm-up {number + 1}"
-            _say(f"{turn}: {cell.axis or 'a run of'} {cell.label or cell.topic}: {took[cell][-1]:.2f} CPU-s")
+            say(f"{turn}: {cell.axis or 'a run of'} {cell.label or cell.topic}: {took[cell][-1]:.2f} CPU-s")
     best = {cell: min(costs[warm:]) for cell, costs in took.items()}
     return [
         {
@@ -193,10 +193,6 @@ def report(told: list[dict[str, Any]], batch_rows: int) -> str:
             f"| {ratio:.2f} | {each['run_cpu_seconds']:.2f} |"
         )
     return "\n".join(lines)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _arguments() -> argparse.Namespace:

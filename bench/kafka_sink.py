@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.cpu import CpuMeter
+from bench.run import say
 from penstock.dev.kafka import ensure_topic, up
 from penstock.dev.records import read
 from penstock.rows import LINEAGE
@@ -132,7 +133,7 @@ def measured(lanes: dict[str, Lane], asked: argparse.Namespace, meter: CpuMeter)
             with meter.measure() as spent:
                 lanes[variant].send(share)
             cpu[variant].append(spent.cpu_seconds)
-            _say(f"round {number}: {variant} {spent.cpu_seconds:.2f} CPU-s, {spent.wall_seconds:.2f} s")
+            say(f"round {number}: {variant} {spent.cpu_seconds:.2f} CPU-s, {spent.wall_seconds:.2f} s")
     for number in range(asked.batches + 5):
         for variant in sorted(lanes, reverse=number % 2 == 0):
             share = lanes[variant].freeze(10**9 + number * SMALL_ROWS, SMALL_ROWS)
@@ -189,10 +190,6 @@ def _session(folder: Path, stack: ExitStack) -> Any:
     spark = session("bench", {"spark.local.dir": str(folder / "local")}, folder / "spark.log")
     stack.callback(spark.stop)
     return spark
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _arguments() -> argparse.Namespace:

@@ -58,6 +58,5 @@ def _fetch_connector(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as place:
         ivy.fetch([FLINK_KAFKA], Path(place), say)
         fetched = Path(place) / FLINK_KAFKA.file
-        if (found := jars.sha256_of(fetched)) != FLINK_KAFKA.sha256:
-            raise RuntimeError(f"{FLINK_KAFKA.coordinates} has sha-256 {found}, expected {FLINK_KAFKA.sha256}")
+        jars.check_fetched(fetched, FLINK_KAFKA)
         fetched.replace(folder / CONNECTOR)

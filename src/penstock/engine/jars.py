@@ -110,7 +110,7 @@ def _mend(name: str, problems: dict[Jar, str], say: Progress) -> None:
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder(name)) as place:
         ivy.fetch(list(problems), Path(place), say)
         for jar in problems:
-            _check_fetched(Path(place) / jar.file, jar)
+            check_fetched(Path(place) / jar.file, jar)
         for jar in problems:
             (Path(place) / jar.file).replace(folder(name) / jar.file)
     if left := wrong(name):
@@ -118,7 +118,8 @@ def _mend(name: str, problems: dict[Jar, str], say: Progress) -> None:
     say(f"{name} jars: all {len(lock(name))} there, checksums right")
 
 
-def _check_fetched(path: Path, jar: Jar) -> None:
+def check_fetched(path: Path, jar: Jar) -> None:
+    """Refuses a file that is not this jar."""
     found = sha256_of(path) if path.is_file() else "no file"
     if found != jar.sha256:
         raise SetupFailed(

@@ -51,13 +51,10 @@ def _struct(route: Route) -> Column:
     headers = [
         F.struct(F.lit(name).alias("key"), as_bytes(route, text).alias("value")) for name, text in route.headers.items()
     ]
-    values = {"key": key.cast("binary"), "topic": topic.cast("string")}
-    if headers:
-        values["headers"] = F.array(*headers)
-    if route.where is not None:
-        values = {name: F.when(take, value) for name, value in values.items()}
-    values.setdefault("headers", F.array())  # of a sink that has none: NULL would be slow, see crossing.FORM
-    values["headers"] = values["headers"].cast(HEADERS_TYPE)
+    listed = F.array(*headers).cast(HEADERS_TYPE)
+    values = {"key": key.cast("binary"), "topic": topic.cast("string"), "headers": listed}
+    if route.where is not None:  # headers of a sink that has none stay empty: NULL would be slow, see crossing.FORM
+        values |= {name: F.when(take, value) for name, value in values.items() if headers or name != "headers"}
     return F.struct(take.alias("take"), *(value.alias(name) for name, value in values.items()))
 
 
